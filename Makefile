@@ -1,0 +1,104 @@
+# Every task of the project has a target here; `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+EXPORT_VENV := .venv-export
+SAM_VENV := .venv-sam
+SAM_VERSION := 1.170.0
+ARCHITECTURE ?= x86_64
+
+STARTER := model_pack/starter
+PACK ?= build/packs/starter-int8
+export MARIAN_PACK = $(PACK)
+export SAM_CLI_TELEMETRY = 0
+
+# The starter packs are built on demand; any other folder must hold a pack already.
+PACK_READY := $(if $(filter build/packs/starter-%,$(PACK)),$(PACK)/manifest.json,$(VENV)/run.stamp)
+
+# The text as it was typed: `$` in it is not make's.
+export TRANSLATE_TEXT := $(value TEXT)
+
+ENGINE := $(wildcard function/engine/*.py)
+BUILDER := $(wildcard model_pack/*.py)
+CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
+
+.DEFAULT_GOAL := help
+.PHONY: help translate test lint format pack invoke emulator validate sam-build test-export references figures clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+translate: $(PACK_READY) ## translate TEXT="...", FILE=path or standard input; PACK=folder for another model pack
+	@$(RUN) -m local.translate $(if $(TRANSLATE_TEXT),-- "$$TRANSLATE_TEXT",$(if $(FILE),--file "$(FILE)"))
+
+test: $(VENV)/test.stamp emulator ## run the tests
+	$(RUN) -m pytest
+
+lint: $(VENV)/test.stamp ## check style, format and types
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+	$(RUN) -m mypy
+
+format: $(VENV)/test.stamp ## put the code into the project's format
+	$(RUN) -m ruff check --fix
+	$(RUN) -m ruff format
+
+pack: build/packs/starter-int8/manifest.json build/packs/starter-fp32/manifest.json ## build the starter model packs
+
+build/packs/starter-%/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER) $(CHECKPOINT)
+	@$(RUN) -m model_pack build --checkpoint $(STARTER) --out $(@D) --precision $*
+
+invoke: emulator $(PACK_READY) ## run EVENT=events/<name>.json through awslambdaric under the emulator
+	@$(RUN) -m local.invoke "$(or $(EVENT),$(error say which event: make invoke EVENT=events/rest-api-translate.json))"
+
+emulator: build/emulator/$(SAM_VERSION).stamp ## fetch AWS's Runtime Interface Emulator
+
+# The emulator ships inside AWS SAM; nothing else of that package is needed to run it.
+build/emulator/$(SAM_VERSION).stamp: | $(VENV)/run.stamp
+	@rm -rf build/emulator
+	@$(RUN) -m pip install --quiet --no-deps --target build/emulator aws-sam-cli==$(SAM_VERSION)
+	@chmod +x build/emulator/samcli/local/rapid/aws-lambda-rie-*
+	@touch $@
+
+validate: $(SAM_VENV)/stamp ## check template.yaml with sam validate --lint
+	$(SAM_VENV)/bin/sam validate --lint --region us-east-1 
+
+sam-build: $(SAM_VENV)/stamp $(PACK_READY) ## build what `sam deploy` uploads: functions and layers
+	MARIAN_PACK=$(abspath $(PACK)) ARCHITECTURE=$(ARCHITECTURE) $(SAM_VENV)/bin/sam build \
+	  --parameter-overrides Architecture=$(ARCHITECTURE) --build-dir build/sam
+
+test-export: $(EXPORT_VENV)/stamp ## compare with transformers and torch, live
+	$(EXPORT_VENV)/bin/python -m pytest tests/export
+
+references: $(EXPORT_VENV)/stamp ## recompute the references in tests/references with transformers
+	$(EXPORT_VENV)/bin/python -m tests.export.references
+
+figures: $(VENV)/test.stamp pack ## measure, and rewrite the figures in README.md
+	$(RUN) -m benchmarks.figures
+
+clean: ## remove build products and environments
+	rm -rf build $(VENV) $(EXPORT_VENV) $(SAM_VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.13 ...")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: model_pack/requirements.txt local/requirements.txt function/requirements.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV)" >&2
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r model_pack/requirements.txt -r local/requirements.txt
+	@touch $@
+
+$(VENV)/test.stamp: tests/requirements.txt $(VENV)/run.stamp
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
+
+$(EXPORT_VENV)/stamp: tests/export/requirements.txt model_pack/requirements.txt function/requirements.txt
+	$(PYTHON) -m venv $(EXPORT_VENV)
+	$(EXPORT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/export/requirements.txt
+	touch $@
+
+$(SAM_VENV)/stamp: Makefile
+	$(PYTHON) -m venv $(SAM_VENV)
+	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check aws-sam-cli==$(SAM_VERSION)
+	touch $@

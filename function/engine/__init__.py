@@ -1,0 +1,1 @@
+"""Text in, text out: model pack, tokenizer, sessions, greedy search. Knows nothing of AWS."""

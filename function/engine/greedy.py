@@ -1,0 +1,117 @@
+"""Greedy search: the most probable token at every step, for a batch of sentences at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from function.engine.pack import Generation, ModelPack
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What the decoder chose for one sentence."""
+
+    token_ids: list[int]  # target ids, eos included, decoder start left out
+    score: float  # mean natural-log probability of the chosen tokens
+
+
+class GreedySearch:
+    """Encoder and decoder step of a pack, run to the end of every sentence.
+
+    Gives the ids of transformers' `generate(num_beams=1, do_sample=False)` on the same checkpoint:
+    banned tokens are never chosen, and the last position that `max_length` leaves takes the forced eos.
+    """
+
+    def __init__(self, pack: ModelPack, encoder: ort.InferenceSession, decoder: ort.InferenceSession) -> None:
+        self._generation = pack.generation
+        self._network = pack.network
+        self._encoder = encoder
+        self._decoder = decoder
+        self._cross_names = list(pack.encoder.outputs)
+        self._past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
+        self._output_names = list(pack.decoder.outputs)
+
+    def __call__(self, batch: list[list[int]]) -> list[Hypothesis]:
+        """Decode a batch.
+
+        Args:
+            batch: source ids of each sentence, eos included; at most `max_positions` each.
+
+        Returns:
+            One hypothesis a sentence, in the batch's order.
+        """
+        generation = self._generation
+        source_ids, attention_mask = _pad(batch)  # [B, S] int64, [B, S] int32
+        cross = self._encoder.run(self._cross_names, {"input_ids": source_ids, "attention_mask": attention_mask})
+        past = self._empty_past(len(batch))
+        current = np.full((len(batch), 1), generation.decoder_start_token_id, np.int64)  # [B, 1]
+
+        token_ids: list[list[int]] = [[] for _ in batch]
+        log_probabilities = np.zeros(len(batch))  # sums, one a sentence
+        rows = np.arange(len(batch))  # the sentence that each row of the shrinking batch decodes
+        for length in range(1, generation.max_length):
+            logits, *past = self._decoder.run(
+                self._output_names,
+                {
+                    "input_ids": current,
+                    "attention_mask": attention_mask,
+                    **dict(zip(self._past_names, past, strict=True)),
+                    **dict(zip(self._cross_names, cross, strict=True)),
+                },
+            )
+            is_last = length == generation.max_length - 1
+            chosen, chosen_log_probability = _choose(logits[:, -1], generation, is_last=is_last)  # [rows] each
+            for row, token_id in zip(rows, chosen, strict=True):
+                token_ids[row].append(int(token_id))
+            log_probabilities[rows] += chosen_log_probability
+
+            # Finished rows leave: the batch pays only for sentences that still grow.
+            unfinished = chosen != generation.eos_token_id
+            if not unfinished.any():
+                break
+            current = chosen[:, None]
+            if not unfinished.all():
+                rows, current, attention_mask = rows[unfinished], current[unfinished], attention_mask[unfinished]
+                past = [tensor[unfinished] for tensor in past]
+                cross = [tensor[unfinished] for tensor in cross]
+        return [
+            Hypothesis(ids, float(total) / len(ids)) for ids, total in zip(token_ids, log_probabilities, strict=True)
+        ]
+
+    def _empty_past(self, rows: int) -> list[NDArray[np.float32]]:
+        shape = (rows, self._network.decoder_attention_heads, 0, self._network.head_size)
+        return [np.zeros(shape, np.float32) for _ in self._past_names]
+
+
+def _choose(
+    logits: NDArray[np.float32], generation: Generation, *, is_last: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The token of each row and its log-probability. logits [rows, target ids] are used up."""
+    logits[:, generation.banned_token_ids] = -np.inf
+    if is_last and generation.forced_eos_token_id is not None:
+        chosen = np.full(len(logits), generation.forced_eos_token_id, np.int64)
+    else:
+        chosen = logits.argmax(-1)
+    highest = logits.max(-1)
+    of_chosen = logits[np.arange(len(logits)), chosen]
+    np.subtract(logits, highest[:, None], out=logits)
+    np.exp(logits, out=logits)
+    return chosen, of_chosen - highest - np.log(logits.sum(-1))
+
+
+def _pad(batch: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Source ids padded to the longest sentence, and the mask that is 1 where a token stands.
+
+    Padding takes id 0: the mask keeps it out of every result, so its value is of no account.
+    """
+    longest = max(map(len, batch))
+    source_ids = np.zeros((len(batch), longest), np.int64)
+    attention_mask = np.zeros((len(batch), longest), np.int32)
+    for row, ids in enumerate(batch):
+        source_ids[row, : len(ids)] = ids
+        attention_mask[row, : len(ids)] = 1
+    return source_ids, attention_mask

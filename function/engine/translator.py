@@ -1,0 +1,87 @@
+"""Texts in, translations out: what ties the pack, the tokenizer, the sessions and the search together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from function.engine.batching import batches
+from function.engine.greedy import GreedySearch
+from function.engine.pack import ModelPack
+from function.engine.sessions import open_decoder, open_encoder
+from function.engine.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One text, translated.
+
+    `score` is the mean natural-log probability of the target tokens, eos included; None for a text
+    that came back as it was because there is nothing in it to translate.
+    """
+
+    text: str
+    score: float | None
+    source_tokens: int
+    target_tokens: int
+
+
+class TextError(Exception):
+    """One text cannot be translated; the message says why and what its sender can do."""
+
+
+class Translator:
+    """Translates with one pack. The tokenizer and the sessions are created when first needed, then kept.
+
+    Args:
+        pack: an opened pack.
+        threads: how many processors a matrix product may use.
+    """
+
+    def __init__(self, pack: ModelPack, threads: int) -> None:
+        self.pack = pack
+        self._threads = threads
+
+    def translate(self, texts: Sequence[str]) -> list[Translation | TextError]:
+        """Translate texts together, each one segment.
+
+        A text that cannot be translated takes its own place in the result as a `TextError` (returned,
+        not raised), so that it costs its neighbours nothing. A text without a letter comes back as it is.
+
+        Raises:
+            PackError: the pack's graphs cannot be loaded.
+        """
+        results: list[Translation | TextError] = [Translation(text, None, 0, 0) for text in texts]
+        pending = [index for index, text in enumerate(texts) if any(map(str.isalpha, text))]
+        source_ids: dict[int, list[int]] = {}
+        for index in pending:
+            ids = self._tokenizer.encode_text(texts[index])
+            if len(ids) > self.pack.network.max_positions:
+                results[index] = TextError(
+                    f"a text of {len(ids)} tokens is longer than the {self.pack.network.max_positions} "
+                    "that the model reads at once: send it in parts."
+                )
+            else:
+                source_ids[index] = ids
+
+        encoded = list(source_ids)
+        for batch in batches([len(source_ids[index]) for index in encoded]):
+            indices = [encoded[position] for position in batch]
+            hypotheses = self._search([source_ids[index] for index in indices])
+            for index, hypothesis in zip(indices, hypotheses, strict=True):
+                results[index] = Translation(
+                    self._tokenizer.decode(hypothesis.token_ids),
+                    hypothesis.score,
+                    len(source_ids[index]),
+                    len(hypothesis.token_ids),
+                )
+        return results
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.pack)
+
+    @cached_property
+    def _search(self) -> GreedySearch:
+        return GreedySearch(self.pack, open_encoder(self.pack, self._threads), open_decoder(self.pack, self._threads))

@@ -1,0 +1,1 @@
+"""What the events mean: requests and records in, responses and results out."""

@@ -1,0 +1,146 @@
+"""A request to translate, whoever brings it: its fields, its checks, its answer.
+
+The fields are LibreTranslate's (https://docs.libretranslate.com); HTTP bodies and queue records share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from function.engine.pack import Language, ModelPack
+from function.engine.translator import TextError, Translation, Translator
+from function.service.errors import RequestError
+from function.service.settings import Settings, read_settings
+
+AUTO = "auto"
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TranslationRequest:
+    texts: tuple[str, ...]
+    is_list: bool  # whether `q` was a list, which the answer then is too
+    source: str
+    details: bool
+    alternatives: int
+
+
+@cache
+def settings() -> Settings:
+    return read_settings()
+
+
+@cache
+def translator() -> Translator:
+    """The one translator of this process, made when first asked for."""
+    return Translator(ModelPack.open(settings().pack), settings().threads)
+
+
+def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
+    """Check a request's fields.
+
+    Args:
+        fields: `q` (string or list of strings), `source` (a code or "auto"), `target`, and optionally `format`
+            ("text"), `alternatives`, `details` (true for `scores`). Others are ignored.
+
+    Raises:
+        RequestError: 400 for a missing or wrong field, 413 for too much text.
+    """
+    for name in ("q", "source", "target"):
+        if fields.get(name) is None:
+            raise RequestError(400, f"Invalid request: missing {name} parameter")
+    q = fields["q"]
+    texts = q if isinstance(q, list) else [q]
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            place = f"q[{index}]" if isinstance(q, list) else "q"
+            raise RequestError(400, f"Invalid request: {place} must be a string, it is {_kind(text)}")
+    _check_size(texts)
+    pack = translator().pack
+    source, target = fields["source"], fields["target"]
+    if source != AUTO:
+        _check_language(source, (pack.source,), "source")
+    _check_language(target, pack.targets, "target")
+    if fields.get("format", "text") != "text":
+        raise RequestError(400, f"Invalid request: format {fields['format']!r} is not supported; send plain text")
+    return TranslationRequest(
+        texts=tuple(texts),
+        is_list=isinstance(q, list),
+        source=source,
+        details=_flag(fields.get("details", False)),
+        alternatives=_whole_number(fields.get("alternatives", 0)),
+    )
+
+
+def answer(requests: Sequence[TranslationRequest]) -> list[Answer | RequestError]:
+    """Translate all texts of all requests together; a request that fails takes its own place and no other."""
+    results = iter(translator().translate([text for request in requests for text in request.texts]))
+    return [_answer(request, [next(results) for _ in request.texts]) for request in requests]
+
+
+def _answer(request: TranslationRequest, results: list[Translation | TextError]) -> Answer | RequestError:
+    translations: list[Translation] = []
+    for index, result in enumerate(results):
+        if isinstance(result, TextError):
+            place = f"q[{index}]" if request.is_list else "q"
+            return RequestError(400, f"{place}: {result}")
+        translations.append(result)
+
+    def in_shape_of_q(values: list[Any]) -> Any:
+        return values if request.is_list else values[0]
+
+    content: Answer = {"translatedText": in_shape_of_q([translation.text for translation in translations])}
+    if request.source == AUTO:
+        # Assumed, not detected: a pack reads one language. LibreTranslate, too, says 0 when it cannot tell.
+        assumed = {"confidence": 0, "language": translator().pack.source.code}
+        content["detectedLanguage"] = in_shape_of_q([assumed] * len(translations))
+    if request.alternatives:
+        content["alternatives"] = in_shape_of_q([[] for _ in translations])  # greedy search has one answer
+    if request.details:
+        content["scores"] = in_shape_of_q([translation.score for translation in translations])
+    return content
+
+
+def _check_size(texts: Sequence[str]) -> None:
+    if len(texts) > settings().max_texts:
+        raise RequestError(413, f"q holds {len(texts)} texts, a request may hold {settings().max_texts}: send fewer")
+    characters = sum(map(len, texts))
+    if characters > settings().max_characters:
+        raise RequestError(
+            413, f"q holds {characters} characters, a request may hold {settings().max_characters}: send it in parts"
+        )
+
+
+def _check_language(code: Any, languages: Sequence[Language], role: str) -> None:
+    if not any(isinstance(code, str) and language.answers_to(code) for language in languages):
+        known = ", ".join(language.code for language in languages)
+        raise RequestError(400, f"{code} is not supported as {role}; supported: {known}")
+
+
+def _flag(value: Any) -> bool:
+    """Forms carry words where JSON carries true and false."""
+    if isinstance(value, str) and value.lower() in ("true", "false", "1", "0", ""):
+        return value.lower() in ("true", "1")
+    if not isinstance(value, bool):
+        raise RequestError(400, f"Invalid request: details must be true or false, it is {value!r}")
+    return value
+
+
+def _whole_number(value: Any) -> int:
+    try:
+        number = -1 if isinstance(value, bool) else int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if number < 0:
+        raise RequestError(400, f"Invalid request: alternatives must be a whole number, it is {value!r}")
+    return number
+
+
+def _kind(value: Any) -> str:
+    """The JSON name of a value's type."""
+    names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")

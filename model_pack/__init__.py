@@ -1,0 +1,1 @@
+"""Builds model packs: Hugging Face MarianMT checkpoint -> verified ONNX model pack."""

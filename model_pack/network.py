@@ -1,0 +1,226 @@
+"""The MarianMT network as two ONNX graphs, written straight from the checkpoint's tensors.
+
+Encoder:      input_ids, attention_mask -> cross-attention keys and values of every decoder layer.
+Decoder step: one target id a row, the source's attention_mask, past and cross-attention keys/values
+              -> logits, and the keys/values that are the next step's past (empty before the first).
+
+Source ids are the checkpoint's. Target ids count the rows that the output head keeps. Shapes at line
+ends: B batch rows, S source tokens, P past target tokens, D d_model, H heads, N target ids.
+
+After transformers' MarianMTModel (post-norm; embedding shared by encoder, decoder and output head).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from function.engine.sessions import DECODER_FILE, ENCODER_FILE
+from model_pack.checkpoint import Config, Weights
+from model_pack.graph import CONTRIB, Graph, WeightFile
+from model_pack.linear import Precision, linear, quantize_columns
+
+WEIGHTS_FILE = "weights.bin"
+
+_LAYER_NORM_EPSILON = 1e-5  # torch.nn.LayerNorm's default, which transformers leaves as it is
+
+
+@dataclass(frozen=True)
+class Network:
+    """Everything the two graphs are written from."""
+
+    config: Config
+    weights: Weights
+    target_ids: list[int]  # the checkpoint's id of each target id
+    precision: Precision
+
+
+def write_network(network: Network, out: Path) -> dict[str, dict[str, list[str]]]:
+    """Write both graphs and their weights into folder `out`; returns the names of their tensors."""
+    tensors = {}
+    with (out / WEIGHTS_FILE).open("wb") as file:
+        weights = WeightFile(file, WEIGHTS_FILE)
+        for name, file_name, write in (
+            ("encoder", ENCODER_FILE, write_encoder),
+            ("decoder", DECODER_FILE, write_decoder_step),
+        ):
+            graph = Graph(name, weights)
+            write(graph, network)
+            graph.save(out / file_name)
+            tensors[name] = {"inputs": graph.input_names, "outputs": graph.output_names}
+    return tensors
+
+
+def write_encoder(graph: Graph, network: Network) -> None:
+    config = network.config
+    ids = graph.input("input_ids", np.int64, ["B", "S"])
+    mask = graph.input("attention_mask", np.int32, ["B", "S"])
+    length = graph.op("Shape", ids, start=1, end=2)  # [1]: S
+    positions = graph.op("Slice", _position_table(graph, network), graph.integers(0), length)  # [S, D]
+    x = graph.op("Add", _embed_source(graph, ids, network), positions)  # [B, S, D]
+    for index in range(config.encoder_layers):
+        layer = f"model.encoder.layers.{index}"
+        q, k, v = _project(graph, x, f"{layer}.self_attn", "qkv", network)  # [B, S, D] each
+        heads = config.encoder_attention_heads
+        y = graph.op("MultiHeadAttention", q, k, v, "", mask, domain=CONTRIB, num_heads=heads)  # [B, S, D]
+        y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
+        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
+        x = _feed_forward(graph, x, layer, network)
+
+    # The keys and values that the decoder's cross-attention reads at every step, all layers in one product.
+    heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
+    names = [f"model.decoder.layers.{i}.encoder_attn.{p}_proj" for i in range(config.decoder_layers) for p in "kv"]
+    keys_values = _joined_linear(graph, x, names, "cross_attention", network)  # [B, S, 2*layers*D]
+    split_heads = graph.integers(0, 0, len(names) * heads, size)
+    keys_values = graph.op("Reshape", keys_values, split_heads)  # [B, S, 2*layers*H, D/H]
+    keys_values = graph.op("Transpose", keys_values, perm=[0, 2, 1, 3])  # [B, 2*layers*H, S, D/H]
+    outputs = [graph.output(name, np.float32, ["B", heads, "S", size]) for name in _caches("cross_attention", config)]
+    graph.op_many("Split", keys_values, graph.integers(*[heads] * len(names)), outputs=outputs, axis=1)
+
+
+def write_decoder_step(graph: Graph, network: Network) -> None:
+    config = network.config
+    heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
+    ids = graph.input("input_ids", np.int64, ["B", 1])
+    mask = graph.input("attention_mask", np.int32, ["B", "S"])
+    past = [graph.input(name, np.float32, ["B", heads, "P", size]) for name in _caches("past_key_values", config)]
+    cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in _caches("cross_attention", config)]
+    logits = graph.output("logits", np.float32, ["B", 1, len(network.target_ids)])
+    present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in _caches("present", config)]
+
+    position = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
+    position = graph.op("Gather", _position_table(graph, network), position)  # [1, D]
+    x = graph.op("Add", _embed_target(graph, ids, network), position)  # [B, 1, D]
+    for index in range(config.decoder_layers):
+        layer = f"model.decoder.layers.{index}"
+        own = slice(2 * index, 2 * index + 2)  # this layer's key and value
+        q, k, v = _project(graph, x, f"{layer}.self_attn", "qkv", network)  # [B, 1, D] each
+        y, *_ = graph.op_many(
+            "MultiHeadAttention", q, k, v, "", "", "", *past[own],
+            outputs=[f"{layer}.self_attn", *present[own]], domain=CONTRIB, num_heads=heads,
+        )  # [B, 1, D], and present [B, H, P + 1, D/H] twice  # fmt: skip
+        y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
+        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
+
+        q = _linear(graph, x, f"{layer}.encoder_attn.q_proj", network)
+        y = graph.op("MultiHeadAttention", q, *cross[own], "", mask, domain=CONTRIB, num_heads=heads)  # [B, 1, D]
+        y = _linear(graph, y, f"{layer}.encoder_attn.out_proj", network)
+        x = _add_and_normalize(graph, x, y, f"{layer}.encoder_attn_layer_norm", network)
+        x = _feed_forward(graph, x, layer, network)
+    _output_head(graph, x, network, output=logits)
+
+
+def _caches(kind: str, config: Config) -> list[str]:
+    return [f"{kind}.{layer}.{part}" for layer in range(config.decoder_layers) for part in ("key", "value")]
+
+
+def _linear(graph: Graph, x: str, name: str, network: Network) -> str:
+    weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
+    return linear(graph, x, weight, bias, name, network.precision)
+
+
+def _joined_linear(graph: Graph, x: str, names: list[str], joined_name: str, network: Network) -> str:
+    """Several linear layers of one input as one product, outputs side by side."""
+    weight = np.concatenate([network.weights[f"{name}.weight"] for name in names])
+    bias = np.concatenate([network.weights[f"{name}.bias"] for name in names])
+    return linear(graph, x, weight, bias, joined_name, network.precision)
+
+
+def _project(graph: Graph, x: str, attention: str, projections: str, network: Network) -> list[str]:
+    names = [f"{attention}.{projection}_proj" for projection in projections]
+    joined = _joined_linear(graph, x, names, f"{attention}.{projections}_proj", network)
+    sizes = graph.integers(*[network.config.d_model] * len(names))
+    return graph.op_many("Split", joined, sizes, outputs=[f"{name}.output" for name in names], axis=-1)
+
+
+def _feed_forward(graph: Graph, x: str, layer: str, network: Network) -> str:
+    y = _linear(graph, x, f"{layer}.fc1", network)
+    y = _activation(graph, y, network.config.activation_function)
+    y = _linear(graph, y, f"{layer}.fc2", network)
+    return _add_and_normalize(graph, x, y, f"{layer}.final_layer_norm", network)
+
+
+def _activation(graph: Graph, x: str, name: str) -> str:
+    if name == "relu":
+        return graph.op("Relu", x)
+    if name == "gelu":
+        return graph.op("Gelu", x, domain=CONTRIB)
+    return graph.op("QuickGelu", x, domain=CONTRIB, alpha=1.0)  # x * sigmoid(x): swish, also called silu
+
+
+def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network) -> str:
+    """LayerNorm(x + y), as mean subtraction and RMS norm: the same value, faster than ORT's own on CPUs."""
+    x = graph.op("Add", x, y)
+    x = graph.op("Sub", x, graph.op("ReduceMean", x, axes=[-1], keepdims=1))
+    weight = graph.constant(network.weights[f"{name}.weight"], f"{name}.weight")
+    x = graph.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=_LAYER_NORM_EPSILON)
+    return graph.op("Add", x, graph.constant(network.weights[f"{name}.bias"], f"{name}.bias"))
+
+
+def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:
+    """x [B, 1, D] -> logits [B, 1, N], with the target rows of the shared embedding as weights."""
+    bias = network.weights.get("final_logits_bias", np.zeros((1, network.config.vocab_size), np.float32))
+    bias = bias.reshape(-1)[network.target_ids]
+    rows = network.weights["model.shared.weight"][network.target_ids]  # [N, D]
+    linear(graph, x, rows, bias, "target_embedding", network.precision, output=output)
+
+
+def _embed_target(graph: Graph, ids: str, network: Network) -> str:
+    """ids [B, T] -> [B, T, D], read from the columns of the output head: the table is stored once."""
+    rows = network.weights["model.shared.weight"][network.target_ids]  # [N, D]
+    return _embed(graph, ids, np.ascontiguousarray(rows.T), "target_embedding", network, axis=1)
+
+
+def _embed_source(graph: Graph, ids: str, network: Network) -> str:
+    """ids [B, S] -> [B, S, D]: target rows from the output head's table, the others from one of their own."""
+    table = network.weights["model.shared.weight"]
+    target_count = len(network.target_ids)
+    others = np.setdiff1d(np.arange(len(table)), network.target_ids)
+    row_of_id = np.empty(len(table), np.int32)  # target rows first
+    row_of_id[network.target_ids] = np.arange(target_count)
+    row_of_id[others] = np.arange(target_count, len(table))
+    rows = graph.op("Gather", graph.constant(row_of_id, "row_of_source_id"), ids)  # [B, S]
+    if not len(others):
+        return _embed_target(graph, rows, network)
+
+    first_other = graph.constant(np.array(target_count, np.int32), "first_other_row")
+    last_target = graph.constant(np.array(target_count - 1, np.int32), "last_target_row")
+    zero = graph.constant(np.array(0, np.int32), "row_zero")
+    target_rows = graph.op("Min", rows, last_target)
+    other_rows = graph.op("Max", graph.op("Sub", rows, first_other), zero)
+    is_target = graph.op("Unsqueeze", graph.op("Less", rows, first_other), graph.integers(-1))  # [B, S, 1]
+    from_target = _embed_target(graph, target_rows, network)  # [B, S, D]
+    from_others = _embed(graph, other_rows, table[others], "source_embedding", network, axis=0)  # [B, S, D]
+    return graph.op("Where", is_target, from_target, from_others)
+
+
+def _embed(graph: Graph, ids: str, table: NDArray[np.float32], name: str, network: Network, axis: int) -> str:
+    """Look up rows (axis 0) or columns (axis 1) of a table: ids [B, T] -> [B, T, D]."""
+    scale = np.float32(np.sqrt(network.config.d_model) if network.config.scale_embedding else 1.0)
+    stored: NDArray[np.float32] | NDArray[np.int8] = table
+    scales = None
+    if network.precision == "int8":
+        stored, scales = quantize_columns(table if axis == 1 else table.T)  # one scale a row of the embedding
+        stored = stored if axis == 1 else np.ascontiguousarray(stored.T)
+    x = graph.op("Gather", graph.constant(stored, f"{name}.weight"), ids, axis=axis)
+    if axis == 1:
+        x = graph.op("Transpose", x, perm=[1, 2, 0])  # [D, B, T] -> [B, T, D]
+    if scales is not None:
+        x = graph.op("Cast", x, to=1)  # float32
+        of_ids = graph.op("Gather", graph.constant(scales, f"{name}.scales"), ids)  # [B, T]
+        x = graph.op("Mul", x, graph.op("Unsqueeze", of_ids, graph.integers(-1)))
+    return graph.op("Mul", x, graph.constant(np.array(scale), "embedding_scale"))
+
+
+def _position_table(graph: Graph, network: Network) -> str:
+    """[positions, D]: sines in the first half of the features, cosines in the second (as Marian has them)."""
+    config = network.config
+    half = (config.d_model + 1) // 2
+    features = np.arange(config.d_model)
+    angles = np.arange(config.max_position_embeddings)[:, None] / np.power(10000, 2 * (features // 2) / config.d_model)
+    table = np.empty_like(angles, np.float32)
+    table[:, :half], table[:, half:] = np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])
+    return graph.constant(table, "positions")

@@ -1,0 +1,112 @@
+"""Converts Marian's tokenizer files into the ones that the engine loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from google.protobuf.message import DecodeError
+from sentencepiece import sentencepiece_model_pb2
+from tokenizers import models
+
+from function.engine.charsmap import Charsmap
+from function.engine.tokenizer import CHARSMAP_FILE, SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE, UNIGRAM_FILE
+from model_pack.checkpoint import Checkpoint
+from model_pack.errors import ModelPackError
+
+_SPM: Any = sentencepiece_model_pb2  # generated code: type checkers see nothing in it
+_PIECE = _SPM.ModelProto.SentencePiece
+_TRAINER = _SPM.TrainerSpec
+
+
+@dataclass(frozen=True)
+class SpmModel:
+    """What Marian needs of a SentencePiece unigram model."""
+
+    pieces: list[tuple[str, float]]  # normal pieces and their log-probabilities
+    charsmap: bytes
+
+
+def read_spm(path: Path) -> SpmModel:
+    """Read an spm file.
+
+    Raises:
+        ModelPackError: not an spm file, not a unigram model, or one that departs from the rules
+            that the engine's tokenizer follows.
+    """
+    proto = _SPM.ModelProto()
+    try:
+        proto.ParseFromString(path.read_bytes())
+    except DecodeError as error:
+        raise ModelPackError(f"{path} is not a SentencePiece model.") from error
+    if proto.trainer_spec.model_type != _TRAINER.UNIGRAM:
+        kind = _TRAINER.ModelType.Name(proto.trainer_spec.model_type)
+        raise ModelPackError(f"{path} is a {kind} model; Marian's tokenizer here knows only unigram models.")
+    normalizer = proto.normalizer_spec
+    rules = (normalizer.add_dummy_prefix, normalizer.remove_extra_whitespaces, normalizer.escape_whitespaces)
+    if not all(rules) or proto.trainer_spec.treat_whitespace_as_suffix:
+        raise ModelPackError(f"{path} treats spaces in another way than SentencePiece's default, which is not known.")
+    unknown_kinds = {piece.type for piece in proto.pieces} - {_PIECE.NORMAL, _PIECE.UNKNOWN, _PIECE.CONTROL}
+    if unknown_kinds:
+        kinds = ", ".join(map(_PIECE.Type.Name, unknown_kinds))
+        raise ModelPackError(f"{path} has pieces of the kind {kinds}, which are not known here.")
+    pieces = [(piece.piece, piece.score) for piece in proto.pieces if piece.type == _PIECE.NORMAL]
+    if not pieces:
+        raise ModelPackError(f"{path} holds no pieces.")
+    return SpmModel(pieces, normalizer.precompiled_charsmap)
+
+
+def target_vocabulary(checkpoint: Checkpoint) -> list[str]:
+    """The pieces that the output head keeps, in the order of their ids in the checkpoint.
+
+    These are what the target side can produce: the pieces of target.spm, and eos and unk. The decoder
+    start token and the banned tokens have rows too: the first is an input, the others are refused by name.
+    """
+    config, vocabulary = checkpoint.config, checkpoint.vocabulary
+    producible = {piece for piece, _ in read_spm(checkpoint.path / "target.spm").pieces}
+    special_ids = {config.eos_token_id, config.decoder_start_token_id, *config.bad_words_ids}
+    if config.forced_eos_token_id is not None:
+        special_ids.add(config.forced_eos_token_id)
+    kept = {
+        id_: piece
+        for piece, id_ in vocabulary.items()
+        if piece in producible or id_ in special_ids or piece == unk_token(checkpoint)
+    }
+    missing = special_ids - kept.keys()
+    if missing:
+        raise ModelPackError(f"{checkpoint.path / 'vocab.json'} has no piece for the ids {sorted(missing)}.")
+    return [kept[id_] for id_ in sorted(kept)]
+
+
+def unk_token(checkpoint: Checkpoint) -> str:
+    return checkpoint.tokenizer_config.get("unk_token", "<unk>")
+
+
+def write_tokenizer(checkpoint: Checkpoint, targets: list[str], out: Path) -> dict[str, object]:
+    """Write the tokenizer files into folder `out`; returns what the manifest says of them.
+
+    Raises:
+        ModelPackError: source.spm is not one that the engine's tokenizer can follow, or vocab.json
+            lacks a special token.
+    """
+    source = read_spm(checkpoint.path / "source.spm")
+    special = {
+        "eos_token": checkpoint.tokenizer_config.get("eos_token", "</s>"),
+        "unk_token": unk_token(checkpoint),
+        "pad_token": checkpoint.tokenizer_config.get("pad_token", "<pad>"),
+    }
+    for token in special.values():
+        if token not in checkpoint.vocabulary:
+            raise ModelPackError(f"{checkpoint.path / 'vocab.json'} lacks the special token {token!r}.")
+
+    # The unknown piece is empty so that no text can match it: a literal "<unk>" is text like any other.
+    unigram = tokenizers.Tokenizer(models.Unigram([("", 0.0), *source.pieces], unk_id=0, byte_fallback=False))
+    unigram.save(str(out / UNIGRAM_FILE), pretty=False)
+    (out / CHARSMAP_FILE).write_bytes(source.charsmap)
+    by_id = {id_: piece for piece, id_ in checkpoint.vocabulary.items()}
+    sources = [by_id.get(id_, "") for id_ in range(max(by_id) + 1)]
+    (out / SOURCE_VOCABULARY_FILE).write_text("\n".join(sources), "utf-8")
+    (out / TARGET_VOCABULARY_FILE).write_text("\n".join(targets), "utf-8")
+    return {**special, "keeps_ascii": not Charsmap(source.charsmap, keeps_ascii=False).maps_ascii()}
