@@ -19,7 +19,7 @@ def handler_for(event: Any) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m local.invoke",
-        description="Start awslambdaric under the Runtime Interface Emulator, post one event, print the response, stop.",
+        description="Run the function under the Runtime Interface Emulator for one event and print its response.",
     )
     parser.add_argument("event", type=Path, help="JSON file of the event, such as those in events/")
     parser.add_argument("--timeout", type=int, default=30, help="seconds the function may take (default: %(default)s)")

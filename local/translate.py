@@ -77,7 +77,7 @@ def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m local.translate",
-        description="Translate a text, or a file or standard input line by line. The model pack is that of MARIAN_PACK.",
+        description="Translate a text, or a file or standard input line by line, with the pack of MARIAN_PACK.",
     )
     parser.add_argument("text", nargs="?", help="text to translate")
     parser.add_argument("--file", type=Path, help="file to translate line by line (default: standard input)")
@@ -91,7 +91,9 @@ def main() -> int:
         source = arguments.source or languages[0]["code"]
         target = arguments.target or languages[0]["targets"][0]
         if arguments.text is not None:
-            print(call("POST", "/translate", {"q": arguments.text, "source": source, "target": target})["translatedText"])
+            print(
+                call("POST", "/translate", {"q": arguments.text, "source": source, "target": target})["translatedText"]
+            )
             return 0
         if arguments.file is None:
             return _translate_stream(sys.stdin.buffer, source, target, total=None)

@@ -81,7 +81,7 @@ def target_vocabulary(checkpoint: Checkpoint) -> list[str]:
 
 
 def unk_token(checkpoint: Checkpoint) -> str:
-    return checkpoint.tokenizer_config.get("unk_token", "<unk>")
+    return str(checkpoint.tokenizer_config.get("unk_token", "<unk>"))
 
 
 def write_tokenizer(checkpoint: Checkpoint, targets: list[str], out: Path) -> dict[str, object]:

@@ -1,0 +1,53 @@
+"""Packs built once for all tests, by the road that users take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from function.engine.pack import ModelPack
+from function.engine.translator import Translator
+from function.service import translation
+from model_pack.build import build_pack
+from model_pack.linear import Precision
+from tests.checkpoints import write_checkpoint
+from tests.paths import STARTER
+
+
+def _build(folder: Path, precision: Precision) -> Path:
+    build_pack(STARTER, folder, precision, say=lambda _: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fp32_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _build(tmp_path_factory.mktemp("packs") / "fp32", "fp32")
+
+
+@pytest.fixture(scope="session")
+def int8_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _build(tmp_path_factory.mktemp("packs") / "int8", "int8")
+
+
+@pytest.fixture(scope="session")
+def fp32_translator(fp32_pack: Path) -> Translator:
+    return Translator(ModelPack.open(fp32_pack), threads=2)
+
+
+@pytest.fixture
+def service(int8_pack: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The service on the INT8 pack, its settings read afresh; environment variables may be set on what it gives."""
+    monkeypatch.setenv("MARIAN_PACK", str(int8_pack))
+    translation.settings.cache_clear()
+    translation.translator.cache_clear()
+    yield monkeypatch
+    translation.settings.cache_clear()
+    translation.translator.cache_clear()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A small checkpoint to spoil."""
+    return write_checkpoint(tmp_path / "checkpoint", STARTER)

@@ -1,0 +1,105 @@
+"""The function under awslambdaric and AWS's Runtime Interface Emulator, as Lambda runs it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import libretranslatepy
+import pytest
+
+from local.emulator import HTTP_HANDLER, Emulator, emulator
+from local.invoke import handler_for
+from tests.events import http_api_event
+from tests.http_bridge import http_bridge
+from tests.paths import ROOT
+
+EVENT_FILES = sorted((ROOT / "events").glob("*.json"))
+FIELDS = {"q": "Where is the nearest train station?", "source": "en", "target": "zh"}
+
+
+@pytest.fixture(scope="module")
+def environment(int8_pack: Path) -> dict[str, str]:
+    return {"MARIAN_PACK": str(int8_pack)}
+
+
+@pytest.fixture(scope="module")
+def running(environment: dict[str, str]) -> Iterator[Emulator]:
+    with emulator(HTTP_HANDLER, environment=environment) as started:
+        yield started
+
+
+def invoke(running: Emulator, event: dict[str, Any]) -> Any:
+    return json.loads(running.invoke(json.dumps(event).encode()))
+
+
+@pytest.mark.parametrize("file", EVENT_FILES, ids=lambda file: file.stem)
+def test_every_sample_event(environment: dict[str, str], file: Path) -> None:
+    event = json.loads(file.read_text("utf-8"))
+
+    with emulator(handler_for(event), environment=environment) as running:
+        response = invoke(running, event)
+
+    if "Records" in event:
+        failures = {failure["itemIdentifier"] for failure in response["batchItemFailures"]}
+        assert len(failures) + len(response["results"]) == len(event["Records"])
+        assert bool(failures) == ("malformed" in file.stem)
+    else:
+        assert response["statusCode"] == 200
+        assert response["headers"]["Content-Type"] == "application/json"
+        json.loads(response["body"])
+
+
+def test_a_cold_call_and_a_warm_one_agree(environment: dict[str, str]) -> None:
+    event = http_api_event("POST", "/translate", FIELDS)
+
+    with emulator(HTTP_HANDLER, environment=environment) as running:
+        cold = invoke(running, event)
+        warm = invoke(running, event)
+
+    assert cold == warm
+    assert cold["statusCode"] == 200
+
+
+def test_a_bad_body_is_answered_and_the_function_lives_on(running: Emulator) -> None:
+    bad = invoke(running, http_api_event("POST", "/translate", "{not JSON"))
+    good = invoke(running, http_api_event("POST", "/translate", FIELDS))
+
+    assert bad["statusCode"] == 400
+    assert "not valid application/json" in json.loads(bad["body"])["error"]
+    assert good["statusCode"] == 200
+
+
+def test_an_oversized_body_is_413(running: Emulator) -> None:
+    response = invoke(running, http_api_event("POST", "/translate", {**FIELDS, "q": "word " * 1_000_000}))
+
+    assert response["statusCode"] == 413
+    assert "5000000 characters" in json.loads(response["body"])["error"]
+
+
+def test_a_timeout_ends_the_call_and_the_next_starts_afresh(environment: dict[str, str]) -> None:
+    # More text than any processor translates in the one second that the function is given.
+    slow = http_api_event("POST", "/translate", {**FIELDS, "q": ["The quick brown fox jumps over it. " * 20] * 1000})
+    environment = {**environment, "MARIAN_MAX_CHARACTERS": "1000000"}
+    quick = http_api_event("POST", "/translate", FIELDS)
+
+    with emulator(HTTP_HANDLER, timeout=1, environment=environment) as running:
+        started = time.monotonic()
+        response = running.invoke(json.dumps(slow).encode()).decode()
+        assert time.monotonic() - started < 5
+        assert "Task timed out after 1.00 seconds" in response
+        assert invoke(running, quick)["statusCode"] == 200
+
+
+def test_libretranslates_own_python_client(running: Emulator) -> None:
+    with http_bridge(running) as url:
+        client = libretranslatepy.LibreTranslateAPI(url)
+
+        assert client.languages()[0] == {"code": "en", "name": "English", "targets": ["zh-Hans"]}
+        translated = client.translate(FIELDS["q"], "en", "zh")
+
+    expected = json.loads(invoke(running, http_api_event("POST", "/translate", FIELDS))["body"])
+    assert translated == expected["translatedText"]

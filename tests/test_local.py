@@ -1,0 +1,107 @@
+"""Translating from a shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT, held_out
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture
+def translate(int8_pack: Path) -> Run:
+    """Runs the command; gives its finished process."""
+
+    def run(*arguments: str, stdin: bytes = b"", pack: Path = int8_pack) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "MARIAN_PACK": str(pack)}
+        command = [sys.executable, "-m", "local.translate", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, input=stdin, capture_output=True, check=False, timeout=60
+        )
+
+    return run
+
+
+def test_a_text(translate: Run) -> None:
+    done = translate("Where is the nearest train station?")
+
+    assert done.returncode == 0
+    assert done.stdout.decode().strip()
+    assert done.stdout.endswith(b"\n")
+    assert done.stderr == b""
+
+
+def test_a_file_line_by_line(translate: Run, tmp_path: Path) -> None:
+    sentences = [row["en"] for row in held_out("test_tatoeba")[:300]]
+    file = tmp_path / "source.txt"
+    file.write_text("\n".join(sentences) + "\n", "utf-8")
+
+    from_file = translate("--file", str(file))
+    from_stdin = translate(stdin=file.read_bytes())
+
+    assert from_file.returncode == from_stdin.returncode == 0
+    assert from_file.stdout == from_stdin.stdout
+    lines = from_file.stdout.decode().splitlines()
+    assert len(lines) == 300
+    assert all(lines)
+    assert b"300/300" in from_file.stderr, "no progress is shown"
+
+
+def test_blank_lines_and_line_endings_stay(translate: Run) -> None:
+    done = translate(stdin=b"\nGood morning.\r\n   \r\n\n-\nThank you.")
+
+    first, second, third, fourth, fifth, last = done.stdout.split(b"\n")
+    assert [first, third, fourth, fifth] == [b"", b"   \r", b"", b"-"]
+    assert second.endswith(b"\r")
+    assert len(second) > 1
+    assert last
+
+
+def test_a_line_that_is_too_long_stands_as_it_was_and_harms_no_other(translate: Run) -> None:
+    long_line = b"one two three " * 400
+
+    done = translate(stdin=b"Good morning.\n" + long_line + b"\nThank you.\n")
+
+    first, second, third, _ = done.stdout.split(b"\n")
+    assert second == long_line
+    assert first + b"\n" == translate("Good morning.").stdout
+    assert third + b"\n" == translate("Thank you.").stdout
+    assert done.returncode == 1
+    assert b"Line 2 is not translated" in done.stderr
+
+
+def test_no_input_gives_no_output(translate: Run) -> None:
+    done = translate(stdin=b"")
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--file", "nowhere.txt"], 2, "nowhere.txt: No such file"),
+        (["text", "--file", "a.txt"], 2, "not both"),
+        (["--target", "fr", "text"], 1, "fr is not supported as target"),
+    ],
+)
+def test_wrong_arguments(translate: Run, arguments: list[str], status: int, words: str) -> None:
+    done = translate(*arguments)
+
+    assert done.returncode == status
+    assert words in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+def test_a_folder_that_is_no_pack(translate: Run, tmp_path: Path) -> None:
+    done = translate("Hello.", pack=tmp_path)
+
+    assert done.returncode == 1
+    assert f"{tmp_path} is not a model pack" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()

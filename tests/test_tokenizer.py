@@ -1,0 +1,89 @@
+"""The tokenizer gives the ids that MarianTokenizer gives, and takes users' text as text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from function.engine.pack import ModelPack
+from function.engine.tokenizer import Tokenizer
+from model_pack.build import build_pack
+from tests.checkpoints import write_checkpoint
+from tests.paths import CORPORA, OPUS_FILES, REFERENCES, SHARED, STARTER, sha256
+
+SOURCES = {"starter": STARTER, "opus-mt-en-mg": OPUS_FILES / "opus-mt-en-mg"}
+
+
+def reference(name: str) -> Any:
+    return json.loads((REFERENCES / f"tokenizer-{name}.json").read_text())
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def name(request: pytest.FixtureRequest) -> str:
+    if not SOURCES[request.param].is_dir():
+        pytest.skip(f"{SOURCES[request.param]} is not there")
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(name: str, int8_pack: Path, tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    if name == "starter":
+        return Tokenizer(ModelPack.open(int8_pack))
+    folder = tmp_path_factory.mktemp(name)
+    checkpoint = write_checkpoint(folder / "checkpoint", SOURCES[name])
+    build_pack(checkpoint, folder / "pack", "int8", say=lambda _: None)
+    return Tokenizer(ModelPack.open(folder / "pack"))
+
+
+def test_references_belong_to_these_files(name: str) -> None:
+    assert reference(name)["provenance"]["checkpoint"]["vocab.json"] == sha256(SOURCES[name] / "vocab.json")
+
+
+def test_tricky_texts_have_marian_ids(name: str, tokenizer: Tokenizer) -> None:
+    tricky = reference(name)["tricky"]
+    assert len(tricky) > 150
+    assert {entry["text"]: tokenizer.encode(entry["text"]) for entry in tricky} == {
+        entry["text"]: entry["ids"] for entry in tricky
+    }
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_every_line_of_real_text_has_marian_ids(name: str, tokenizer: Tokenizer, corpus: str) -> None:
+    if not (SHARED / corpus).is_file():
+        pytest.skip(f"{SHARED / corpus} is not there")
+    expected = reference(name)["corpora"][corpus]
+    lines = (SHARED / corpus).read_text("utf-8").split("\n")
+
+    digest = hashlib.sha256("\n".join(json.dumps(tokenizer.encode(line)) for line in lines).encode()).hexdigest()
+
+    assert (len(lines), digest) == (expected["lines"], expected["ids_sha256"])
+
+
+@pytest.mark.parametrize("text", ["a </s> b", "<unk>", "x <pad>", ">>cmn_Hans<< hello"])
+def test_special_tokens_in_users_text_are_text(tokenizer: Tokenizer, text: str) -> None:
+    instructions = {tokenizer.encode(token)[0] for token in ("</s>", "<pad>")}
+
+    *ids, eos = tokenizer.encode_text(text)
+
+    assert eos == tokenizer.encode("")[0]
+    assert not instructions & set(ids)
+    assert len(ids) > len(text.split())
+
+
+def test_half_a_surrogate_pair_is_taken_for_an_unknown_character(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode_text("a \ud83d b") == tokenizer.encode_text("a \ufffd b")
+
+
+def test_decode_joins_pieces_and_leaves_special_tokens_out(int8_pack: Path) -> None:
+    pack = ModelPack.open(int8_pack)
+    pieces = (int8_pack / "target_vocabulary.txt").read_text("utf-8").split("\n")
+    first, second = [piece for piece in pieces if piece.isalpha()][:2]
+    chosen = ["▁", "<pad>", first, "▁", "<unk>", second, "</s>"]
+
+    text = Tokenizer(pack).decode([pieces.index(piece) for piece in chosen])
+
+    assert text == f"{first} {second}"
