@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,7 +15,7 @@ from tqdm import tqdm
 
 from function.http_handler import handler
 
-LINES_PER_REQUEST = 256  # enough to batch by length, few enough that results appear as they come
+LINES_PER_REQUEST = 256  # enough to batch by length, few enough that results come as the work goes on
 CHARACTERS_PER_REQUEST = 20_000
 
 
@@ -42,13 +44,15 @@ def call(method: str, path: str, fields: dict[str, Any] | None = None) -> Any:
     return content
 
 
-def translate_lines(lines: Iterable[str], source: str, target: str) -> Iterator[tuple[str, str | None]]:
+def translate_lines(
+    lines: Iterable[str], source: str, target: str, lines_per_request: int = LINES_PER_REQUEST
+) -> Iterator[tuple[str, str | None]]:
     """Translate lines in order.
 
     Yields:
         The line that each line becomes, and None; or the line itself and the reason that it was refused.
     """
-    for chunk in _chunks(lines):
+    for chunk in _chunks(lines, lines_per_request):
         fields = {"source": source, "target": target}
         try:
             texts = call("POST", "/translate", {**fields, "q": chunk})["translatedText"]
@@ -61,11 +65,11 @@ def translate_lines(lines: Iterable[str], source: str, target: str) -> Iterator[
                     yield from translate_lines([line], source, target)
 
 
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
     chunk: list[str] = []
     characters = 0
     for line in lines:
-        if chunk and (len(chunk) == LINES_PER_REQUEST or characters + len(line) > CHARACTERS_PER_REQUEST):
+        if chunk and (len(chunk) == size or characters + len(line) > CHARACTERS_PER_REQUEST):
             yield chunk
             chunk, characters = [], 0
         chunk.append(line)
@@ -102,6 +106,9 @@ def main() -> int:
     except Refused as error:
         print(f"Not translated: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return 2
@@ -112,25 +119,42 @@ def main() -> int:
 
 def _translate_stream(stream: BinaryIO, source: str, target: str, total: int | None) -> int:
     """Write each line of `stream`, translated, to standard output with its line ending as it was."""
-    endings: list[str] = []
+    lines: deque[_Line] = deque()  # read, but not yet written
 
     def contents() -> Iterator[str]:
         for raw in stream:
-            line = raw.decode("utf-8", "replace")
-            content = line.rstrip("\r\n")
-            endings.append(line[len(content) :])
-            yield content
+            lines.append(_Line(raw))
+            yield lines[-1].content or ""
 
+    interactive = stream.isatty()
+    if interactive:
+        print("Type lines to translate; Ctrl-D ends.", file=sys.stderr)
     refused = 0
-    results = translate_lines(contents(), source, target)
+    results = translate_lines(contents(), source, target, lines_per_request=1 if interactive else LINES_PER_REQUEST)
     show = total is not None and not sys.stdout.isatty()
     for number, (text, reason) in enumerate(tqdm(results, total=total, unit="line", disable=not show), start=1):
-        if reason is not None:
+        line = lines.popleft()
+        if line.content is None or reason is not None:
             refused += 1
-            print(f"Line {number} is not translated and stands as it was: {reason}", file=sys.stderr)
-        sys.stdout.buffer.write((text + endings.pop(0)).encode("utf-8"))
-    sys.stdout.buffer.flush()
+            print(f"Line {number} stands as it was: {reason or 'it is not UTF-8'}", file=sys.stderr)
+            sys.stdout.buffer.write(line.raw)
+        else:
+            sys.stdout.buffer.write(text.encode("utf-8") + line.ending)
+        sys.stdout.buffer.flush()
     return 1 if refused else 0
+
+
+class _Line:
+    """A line as it came: all of it, its ending, and its content as text (None when it is not UTF-8)."""
+
+    def __init__(self, raw: bytes) -> None:
+        content = raw.rstrip(b"\r\n")
+        self.raw = raw
+        self.ending = raw[len(content) :]
+        try:
+            self.content: str | None = content.decode("utf-8")
+        except UnicodeDecodeError:
+            self.content = None
 
 
 def _count_lines(path: Path) -> int:

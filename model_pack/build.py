@@ -46,9 +46,15 @@ def build_pack(checkpoint_path: Path, out: Path, precision: Precision, say: Call
         _write_pack(checkpoint, pack, precision, say)
         say("Checking the pack with the engine")
         Translator(ModelPack.open(pack), threads=1).translate(["a"])
+        replaced = Path(workspace, "replaced")
         if out.exists():
-            out.rename(Path(workspace, "replaced"))
-        pack.rename(out)
+            out.rename(replaced)
+        try:
+            pack.rename(out)
+        except BaseException:
+            if replaced.exists():
+                replaced.rename(out)
+            raise
     size = sum(file.stat().st_size for file in out.iterdir())
     say(f"Built {out}: {precision}, {size / 1e6:.1f} MB")
 

@@ -120,6 +120,18 @@ def test_optional_fields_come_only_when_asked_for() -> None:
     assert full["alternatives"] == [[], []]
 
 
+def test_optional_fields_that_are_null_count_as_not_sent(expected: str) -> None:
+    fields = {**FIELDS, "format": None, "alternatives": None, "details": None}
+    assert send(http_api_event("POST", "/translate", fields)) == (200, {"translatedText": expected})
+
+
+def test_every_answer_can_be_written_as_utf_8() -> None:
+    for fields in ({"q": ["\ud800", "a \udfff"]}, {"target": "\ud800"}, {"format": "\ud800"}):
+        response = handler(http_api_event("POST", "/translate", {**FIELDS, **fields}), None)
+        assert response["statusCode"] in (200, 400)
+        response["body"].encode("utf-8")
+
+
 def test_languages_are_the_packs() -> None:
     assert send(http_api_event("GET", "/languages", "q=ignored")) == (
         200,
@@ -158,6 +170,7 @@ def test_preflight_requests_are_allowed() -> None:
         ({"target": ["zh"]}, "is not supported as target"),
         ({"format": "html"}, "format 'html' is not supported"),
         ({"alternatives": -1}, "alternatives must be a whole number"),
+        ({"alternatives": float("inf")}, "alternatives must be a whole number"),
         ({"alternatives": True}, "alternatives must be a whole number"),
         ({"details": 3}, "details must be true or false"),
         ({"q": "one two three " * 400}, "q: a text of"),
@@ -180,6 +193,7 @@ def test_wrong_fields_are_400_with_words(fields: dict[str, Any], words: str) -> 
         ("", "application/json", 400, "not valid application/json"),
         (b"\xff", "application/json", 400, "not valid application/json"),
         ("[1]", "application/json", 400, "must be a JSON object"),
+        ("[" * 100_000, "application/json", 400, "not valid application/json"),
         (b"q=%FF", "application/x-www-form-urlencoded", 400, "not valid application/x-www-form-urlencoded"),
         (b"\xff", "multipart/form-data; boundary=X", 400, "missing q"),
         (b"no parts", "multipart/form-data", 400, "missing q"),

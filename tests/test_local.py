@@ -74,7 +74,33 @@ def test_a_line_that_is_too_long_stands_as_it_was_and_harms_no_other(translate: 
     assert first + b"\n" == translate("Good morning.").stdout
     assert third + b"\n" == translate("Thank you.").stdout
     assert done.returncode == 1
-    assert b"Line 2 is not translated" in done.stderr
+    assert b"Line 2 stands as it was: q" in done.stderr
+
+
+def test_a_line_that_is_not_utf_8_stands_as_it_was(translate: Run) -> None:
+    done = translate(stdin=b"Good morning.\n\xff\xfe caf\xe9\r\n")
+
+    assert done.stdout == translate("Good morning.").stdout + b"\xff\xfe caf\xe9\r\n"
+    assert done.returncode == 1
+    assert b"Line 2 stands as it was: it is not UTF-8" in done.stderr
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(int8_pack: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("Good morning.\n" * 3000)
+    command = f"{sys.executable} -m local.translate --file {tmp_path / 'lines.txt'} | head -1"
+
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "MARIAN_PACK": str(int8_pack)},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout.count(b"\n") == 1
+    assert b"Traceback" not in done.stderr
+    assert b"Broken" not in done.stderr
 
 
 def test_no_input_gives_no_output(translate: Run) -> None:

@@ -74,10 +74,6 @@ def test_special_tokens_in_users_text_are_text(tokenizer: Tokenizer, text: str) 
     assert len(ids) > len(text.split())
 
 
-def test_half_a_surrogate_pair_is_taken_for_an_unknown_character(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode_text("a \ud83d b") == tokenizer.encode_text("a \ufffd b")
-
-
 def test_decode_joins_pieces_and_leaves_special_tokens_out(int8_pack: Path) -> None:
     pack = ModelPack.open(int8_pack)
     pieces = (int8_pack / "target_vocabulary.txt").read_text("utf-8").split("\n")

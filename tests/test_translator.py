@@ -53,6 +53,14 @@ def test_a_translation_tells_its_tokens_and_score(fp32_translator: Translator) -
     assert translation.score < 0
 
 
+def test_half_a_surrogate_pair_becomes_a_character_that_can_be_written(fp32_translator: Translator) -> None:
+    broken, whole = fp32_translator.translate(["Good \ud83d morning.", "Good \ufffd morning."])
+    (digits,) = texts_of(fp32_translator.translate(["\ud83d 12"]))
+
+    assert broken == whole
+    assert digits == "\ufffd 12"
+
+
 def test_no_texts_give_no_translations(fp32_translator: Translator) -> None:
     assert fp32_translator.translate([]) == []
 

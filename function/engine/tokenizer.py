@@ -79,7 +79,7 @@ class Tokenizer:
         return [self._source_ids.get(piece, unk) for piece in pieces] + [self._source_ids[self._eos]]
 
     def _pieces(self, text: str) -> list[str]:
-        normalized = self._charsmap.normalize(_replace_lone_surrogates(text))
+        normalized = self._charsmap.normalize(text)
         if not normalized:
             return []
         if has_repetition(normalized):
@@ -94,8 +94,3 @@ class Tokenizer:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text("utf-8").split("\n")
-
-
-def _replace_lone_surrogates(text: str) -> str:
-    """JSON may smuggle in half a surrogate pair, which UTF-8 cannot hold: U+FFFD takes its place."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

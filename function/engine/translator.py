@@ -52,6 +52,7 @@ class Translator:
         Raises:
             PackError: the pack's graphs cannot be loaded.
         """
+        texts = [_replace_lone_surrogates(text) for text in texts]
         results: list[Translation | TextError] = [Translation(text, None, 0, 0) for text in texts]
         pending = [index for index, text in enumerate(texts) if any(map(str.isalpha, text))]
         source_ids: dict[int, list[int]] = {}
@@ -85,3 +86,8 @@ class Translator:
     @cached_property
     def _search(self) -> GreedySearch:
         return GreedySearch(self.pack, open_encoder(self.pack, self._threads), open_decoder(self.pack, self._threads))
+
+
+def _replace_lone_surrogates(text: str) -> str:
+    """Half a surrogate pair, which JSON may smuggle in, has no UTF-8: U+FFFD takes its place."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

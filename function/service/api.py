@@ -89,7 +89,7 @@ def _fields(request: HttpRequest) -> dict[str, Any]:
             fields = multipart_fields(request.content_type, request.body)
         else:
             raise RequestError(415, f"{kind} is not supported; send application/json or a form")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(400, f"Invalid request: the body is not valid {kind}: {error}") from error
     if not isinstance(fields, dict):
         raise RequestError(400, "Invalid request: the body must be a JSON object with q, source and target")

@@ -59,7 +59,8 @@ def write_response(response: HttpResponse) -> dict[str, Any]:
     body = ""
     if response.content is not None:
         headers["Content-Type"] = "application/json"
-        body = json.dumps(response.content, ensure_ascii=False)
+        # Half a surrogate pair, which a JSON body may smuggle in, has no UTF-8: it must not reach Lambda's encoder.
+        body = json.dumps(response.content, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return {"statusCode": response.status, "headers": headers, "body": body, "isBase64Encoded": False}
 
 

@@ -56,13 +56,13 @@ def translate_records(records: Sequence[dict[str, Any]]) -> BatchResult:
 def _read_job(record: dict[str, Any]) -> Job:
     try:
         fields = json.loads(record["body"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RequestError(400, f"Invalid record: the body is not valid JSON: {error}") from error
     if not isinstance(fields, dict):
         raise RequestError(400, "Invalid record: the body must be a JSON object with id, q, source and target")
     id_ = fields.get("id")
-    if not isinstance(id_, str) or not id_:
-        raise RequestError(400, "Invalid record: id must be a string that names the result")
+    if not isinstance(id_, str) or not id_ or not id_.isprintable():
+        raise RequestError(400, "Invalid record: id must be a string of printable characters that names the result")
     return Job(record["messageId"], id_, read_request(fields))
 
 

@@ -41,7 +41,7 @@ def translator() -> Translator:
 
 
 def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
-    """Check a request's fields.
+    """Check a request's fields. An optional field that is null or empty counts as not sent.
 
     Args:
         fields: `q` (string or list of strings), `source` (a code or "auto"), `target`, and optionally `format`
@@ -65,14 +65,14 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
     if source != AUTO:
         _check_language(source, (pack.source,), "source")
     _check_language(target, pack.targets, "target")
-    if fields.get("format", "text") != "text":
+    if (fields.get("format") or "text") != "text":
         raise RequestError(400, f"Invalid request: format {fields['format']!r} is not supported; send plain text")
     return TranslationRequest(
         texts=tuple(texts),
         is_list=isinstance(q, list),
         source=source,
-        details=_flag(fields.get("details", False)),
-        alternatives=_whole_number(fields.get("alternatives", 0)),
+        details=_flag(fields.get("details") or False),
+        alternatives=_whole_number(fields.get("alternatives") or 0),
     )
 
 
@@ -123,7 +123,7 @@ def _check_language(code: Any, languages: Sequence[Language], role: str) -> None
 
 def _flag(value: Any) -> bool:
     """Forms carry words where JSON carries true and false."""
-    if isinstance(value, str) and value.lower() in ("true", "false", "1", "0", ""):
+    if isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
         return value.lower() in ("true", "1")
     if not isinstance(value, bool):
         raise RequestError(400, f"Invalid request: details must be true or false, it is {value!r}")
@@ -133,7 +133,7 @@ def _flag(value: Any) -> bool:
 def _whole_number(value: Any) -> int:
     try:
         number = -1 if isinstance(value, bool) else int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1
     if number < 0:
         raise RequestError(400, f"Invalid request: alternatives must be a whole number, it is {value!r}")
