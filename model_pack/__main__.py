@@ -8,7 +8,7 @@ from pathlib import Path
 
 from model_pack.build import build_pack
 from model_pack.errors import ModelPackError
-from model_pack.linear import PRECISIONS
+from model_pack.quantization import Quantization
 
 
 def main() -> int:
@@ -17,10 +17,13 @@ def main() -> int:
     build = steps.add_parser("build", help="checkpoint folder -> model pack", description=build_pack.__doc__)
     build.add_argument("--checkpoint", type=Path, required=True, help="Hugging Face MarianMT checkpoint folder")
     build.add_argument("--out", type=Path, required=True, help="folder that the pack becomes")
-    build.add_argument("--precision", choices=PRECISIONS, default="int8", help="of the weights (default: %(default)s)")
+    build.add_argument(
+        "--precision", choices=("fp32", "int8"), default="int8", help="of the weights (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     try:
-        build_pack(arguments.checkpoint, arguments.out, arguments.precision, _say)
+        quantization = Quantization() if arguments.precision == "int8" else None
+        build_pack(arguments.checkpoint, arguments.out, quantization, _say)
     except ModelPackError as error:
         print(f"model_pack {arguments.step}: {error}", file=sys.stderr)
         return 2

@@ -20,6 +20,8 @@ Weights = dict[str, NDArray[np.float32]]
 
 SAFETENSORS_FILE = "model.safetensors"
 TORCH_FILE = "pytorch_model.bin"
+TARGET_VOCABULARY_FILE = "target_vocab.json"  # where a checkpoint keeps a second vocabulary
+LOCK_FILE = "model.lock.json"  # what `fetch` leaves beside the files: where they came from
 ACTIVATIONS = ("swish", "silu", "relu", "gelu")
 
 # Config switches whose other setting is another network than the one that network.py writes.
@@ -27,8 +29,6 @@ _REQUIRED_SETTINGS = {
     "normalize_before": False,
     "normalize_embedding": False,
     "add_final_layer_norm": False,
-    "share_encoder_decoder_embeddings": True,
-    "tie_word_embeddings": True,
     "static_position_embeddings": True,
 }
 
@@ -47,6 +47,9 @@ class Config:
     activation_function: str
     scale_embedding: bool
     vocab_size: int
+    decoder_vocab_size: int
+    share_encoder_decoder_embeddings: bool
+    tie_word_embeddings: bool
     max_position_embeddings: int
     pad_token_id: int
     eos_token_id: int
@@ -57,6 +60,15 @@ class Config:
 
 
 @dataclass(frozen=True)
+class Embeddings:
+    """The three tables of rows by token id. Tables that the checkpoint shares are one array, so `is` tells."""
+
+    source: NDArray[np.float32]  # [vocab_size, d_model]
+    target: NDArray[np.float32]  # [decoder_vocab_size, d_model]
+    head: NDArray[np.float32]  # [decoder_vocab_size, d_model], the output head's weights
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A MarianMT checkpoint, read and checked. All weights are float32, whatever they were stored as."""
 
@@ -64,12 +76,12 @@ class Checkpoint:
     config: Config
     tokenizer_config: dict[str, Any]
     weights: Weights
-    vocabulary: dict[str, int]  # piece -> id
+    embeddings: Embeddings
+    source_vocabulary: dict[str, int]  # piece -> id
+    target_vocabulary: dict[str, int]  # piece -> id; the same one unless the checkpoint keeps two
+    model_id: str
+    revision: str | None  # the commit, where `fetch` has left its lock
     licence: str | None
-
-    @property
-    def model_id(self) -> str:
-        return self.path.resolve().name
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -95,13 +107,22 @@ def read_checkpoint(path: Path) -> Checkpoint:
     config = _config(raw_config, raw_generation, path)
     weights = _read_weights(path)
     _check_shapes(weights, expected_shapes(config), path)
+    source_vocabulary = _vocabulary(path / "vocab.json", config.vocab_size)
+    separate = not config.share_encoder_decoder_embeddings
+    lock = _read_json(path / LOCK_FILE) if (path / LOCK_FILE).is_file() else {}
     tokenizer_config_path = path / "tokenizer_config.json"
     return Checkpoint(
         path=path,
         config=config,
         tokenizer_config=_read_json(tokenizer_config_path) if tokenizer_config_path.is_file() else {},
         weights=weights,
-        vocabulary=_vocabulary(path / "vocab.json", config.vocab_size),
+        embeddings=_embeddings(weights, config),
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=(
+            _vocabulary(path / TARGET_VOCABULARY_FILE, config.decoder_vocab_size) if separate else source_vocabulary
+        ),
+        model_id=lock.get("model", path.resolve().name),
+        revision=lock.get("commit"),
         licence=_licence(path / "README.md"),
     )
 
@@ -109,7 +130,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor that the network needs, in transformers' names (linear: [out, in])."""
     d_model = config.d_model
-    shapes: dict[str, tuple[int, ...]] = {"model.shared.weight": (config.vocab_size, d_model)}
+    shapes: dict[str, tuple[int, ...]] = {}
+    if config.share_encoder_decoder_embeddings:
+        shapes["model.shared.weight"] = (config.vocab_size, d_model)
+    else:
+        shapes["model.encoder.embed_tokens.weight"] = (config.vocab_size, d_model)
+        shapes["model.decoder.embed_tokens.weight"] = (config.decoder_vocab_size, d_model)
+    if not config.tie_word_embeddings:
+        shapes["lm_head.weight"] = (config.decoder_vocab_size, d_model)
 
     def linear(name: str, outputs: int, inputs: int) -> None:
         shapes[f"{name}.weight"] = (outputs, inputs)
@@ -135,16 +163,26 @@ def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def _embeddings(weights: Weights, config: Config) -> Embeddings:
+    if config.share_encoder_decoder_embeddings:
+        source = target = weights["model.shared.weight"]
+    else:
+        source = weights["model.encoder.embed_tokens.weight"]
+        target = weights["model.decoder.embed_tokens.weight"]
+    return Embeddings(source, target, target if config.tie_word_embeddings else weights["lm_head.weight"])
+
+
 def _config(raw: dict[str, Any], generation: dict[str, Any], path: Path) -> Config:
     for name, required in _REQUIRED_SETTINGS.items():
         if raw.get(name, required) != required:
             raise ModelPackError(
                 f"{path / 'config.json'} has {name} = {raw[name]}; the direct builder knows only {name} = {required}."
             )
-    if raw.get("decoder_vocab_size") not in (None, raw.get("vocab_size")):
+    share = bool(raw.get("share_encoder_decoder_embeddings", True))
+    if share and raw.get("decoder_vocab_size") not in (None, raw.get("vocab_size")):
         raise ModelPackError(
-            f"{path / 'config.json'} has a decoder_vocab_size of its own ({raw['decoder_vocab_size']}); "
-            "the direct builder knows only one shared vocabulary."
+            f"{path / 'config.json'} shares one embedding but has two vocabulary sizes: vocab_size "
+            f"{raw.get('vocab_size')}, decoder_vocab_size {raw['decoder_vocab_size']}."
         )
 
     def number(name: str) -> int:
@@ -187,6 +225,9 @@ def _config(raw: dict[str, Any], generation: dict[str, Any], path: Path) -> Conf
         activation_function=activation,
         scale_embedding=bool(raw.get("scale_embedding", False)),
         vocab_size=number("vocab_size"),
+        decoder_vocab_size=number("decoder_vocab_size" if raw.get("decoder_vocab_size") else "vocab_size"),
+        share_encoder_decoder_embeddings=share,
+        tie_word_embeddings=bool(raw.get("tie_word_embeddings", True)),
         max_position_embeddings=max_positions,
         pad_token_id=token_id("pad_token_id"),
         eos_token_id=token_id("eos_token_id"),

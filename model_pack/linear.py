@@ -1,24 +1,12 @@
-"""Linear layers as graph nodes, in the precision of the pack."""
+"""Linear layers as graph nodes, quantised or not."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model_pack.graph import CONTRIB, Graph
-
-Precision = Literal["fp32", "int8"]
-PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
-
-_INT8_MAX = 127
-
-
-def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Symmetric int8 with one scale a column: matrix [K, N] -> int8 [K, N], scales [N]."""
-    scales = np.maximum(np.abs(matrix).max(0), np.finfo(np.float32).tiny * _INT8_MAX) / _INT8_MAX
-    return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)
+from model_pack.quantization import Quantization, quantize_matrix
 
 
 def linear(
@@ -27,23 +15,27 @@ def linear(
     weight: NDArray[np.float32],
     bias: NDArray[np.float32],
     name: str,
-    precision: Precision,
+    quantization: Quantization | None,
     output: str | None = None,
 ) -> str:
     """x [..., K] -> x @ weight.T + bias [..., N]; weight [N, K] as torch stores it."""
     matrix = np.ascontiguousarray(weight.T)  # [K, N]
-    if precision == "fp32":
+    bias_name = graph.constant(bias, f"{name}.bias")
+    if quantization is None or not quantization.covers(name):
         product = graph.op("MatMul", x, graph.constant(matrix, f"{name}.weight"))
-        return graph.op("Add", product, graph.constant(bias, f"{name}.bias"), output=output)
-    # Signed weights with a scale a column: of the kernels measured, the fastest and the least noisy.
-    quantized, scales = quantize_columns(matrix)
-    return graph.op(
-        "DynamicQuantizeMatMul",
-        x,
-        graph.constant(quantized, f"{name}.weight"),
-        graph.constant(scales, f"{name}.scales"),
-        graph.constant(np.zeros(scales.shape, np.int8), f"{name}.zero_points"),
-        graph.constant(bias, f"{name}.bias"),
-        domain=CONTRIB,
-        output=output,
-    )
+        return graph.op("Add", product, bias_name, output=output)
+
+    quantized = quantize_matrix(matrix, quantization)
+    values = graph.constant(quantized.values, f"{name}.weight")
+    scales = graph.constant(quantized.scales, f"{name}.scales")
+    zero_points = graph.constant(quantized.zero_points, f"{name}.zero_points")
+    if quantization.activation_ranges is None:
+        inputs = [x, values, scales, zero_points, bias_name]
+        return graph.op("DynamicQuantizeMatMul", *inputs, domain=CONTRIB, output=output)
+
+    scale, zero_point = quantization.activation_ranges[name].scale_and_zero_point()
+    x_scale = graph.constant(np.array(scale), f"{name}.input_scale")
+    x_zero_point = graph.constant(np.array(zero_point), f"{name}.input_zero_point")
+    x = graph.op("QuantizeLinear", x, x_scale, x_zero_point)
+    inputs = [x, values, x_scale, scales, x_zero_point, zero_points, bias_name]
+    return graph.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB, output=output)

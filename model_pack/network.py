@@ -7,23 +7,29 @@ Decoder step: one target id a row, the source's attention_mask, past and cross-a
 Source ids are the checkpoint's. Target ids count the rows that the output head keeps. Shapes at line
 ends: B batch rows, S source tokens, P past target tokens, D d_model, H heads, N target ids.
 
-After transformers' MarianMTModel (post-norm; embedding shared by encoder, decoder and output head).
+After transformers' MarianMTModel (post-norm).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import TensorProto
 
 from function.engine.sessions import DECODER_FILE, ENCODER_FILE
-from model_pack.checkpoint import Config, Weights
+from model_pack.checkpoint import Config, Embeddings, Weights
 from model_pack.graph import CONTRIB, Graph, WeightFile
-from model_pack.linear import Precision, linear, quantize_columns
+from model_pack.linear import linear
+from model_pack.quantization import Quantization, quantize_matrix
 
 WEIGHTS_FILE = "weights.bin"
+HEAD = "output_head"  # the layer's name, as patterns of layers to exclude see it
+
+Tensors = dict[str, dict[str, list[str]]]  # by graph, then "inputs" and "outputs": names in order
 
 _LAYER_NORM_EPSILON = 1e-5  # torch.nn.LayerNorm's default, which transformers leaves as it is
 
@@ -34,13 +40,14 @@ class Network:
 
     config: Config
     weights: Weights
+    embeddings: Embeddings
     target_ids: list[int]  # the checkpoint's id of each target id
-    precision: Precision
+    quantization: Quantization | None  # None: float32
 
 
-def write_network(network: Network, out: Path) -> dict[str, dict[str, list[str]]]:
+def write_network(network: Network, out: Path) -> Tensors:
     """Write both graphs and their weights into folder `out`; returns the names of their tensors."""
-    tensors = {}
+    tensors: Tensors = {}
     with (out / WEIGHTS_FILE).open("wb") as file:
         weights = WeightFile(file, WEIGHTS_FILE)
         for name, file_name, write in (
@@ -119,14 +126,14 @@ def _caches(kind: str, config: Config) -> list[str]:
 
 def _linear(graph: Graph, x: str, name: str, network: Network) -> str:
     weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
-    return linear(graph, x, weight, bias, name, network.precision)
+    return linear(graph, x, weight, bias, name, network.quantization)
 
 
 def _joined_linear(graph: Graph, x: str, names: list[str], joined_name: str, network: Network) -> str:
     """Several linear layers of one input as one product, outputs side by side."""
     weight = np.concatenate([network.weights[f"{name}.weight"] for name in names])
     bias = np.concatenate([network.weights[f"{name}.bias"] for name in names])
-    return linear(graph, x, weight, bias, joined_name, network.precision)
+    return linear(graph, x, weight, bias, joined_name, network.quantization)
 
 
 def _project(graph: Graph, x: str, attention: str, projections: str, network: Network) -> list[str]:
@@ -161,22 +168,33 @@ def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network
 
 
 def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:
-    """x [B, 1, D] -> logits [B, 1, N], with the target rows of the shared embedding as weights."""
-    bias = network.weights.get("final_logits_bias", np.zeros((1, network.config.vocab_size), np.float32))
-    bias = bias.reshape(-1)[network.target_ids]
-    rows = network.weights["model.shared.weight"][network.target_ids]  # [N, D]
-    linear(graph, x, rows, bias, "target_embedding", network.precision, output=output)
+    """x [B, 1, D] -> logits [B, 1, N], from the rows of the output head that are target ids."""
+    bias = network.weights.get("final_logits_bias")
+    kept = np.zeros(len(network.target_ids), np.float32) if bias is None else bias.reshape(-1)[network.target_ids]
+    linear(graph, x, _head_rows(network), kept, HEAD, network.quantization, output=output)
+
+
+def _head_rows(network: Network) -> NDArray[np.float32]:
+    return network.embeddings.head[network.target_ids]  # [N, D]
 
 
 def _embed_target(graph: Graph, ids: str, network: Network) -> str:
-    """ids [B, T] -> [B, T, D], read from the columns of the output head: the table is stored once."""
-    rows = network.weights["model.shared.weight"][network.target_ids]  # [N, D]
-    return _embed(graph, ids, np.ascontiguousarray(rows.T), "target_embedding", network, axis=1)
+    """ids [B, T] -> [B, T, D]. A tied embedding is read from the columns of the output head: stored once."""
+    embeddings = network.embeddings
+    if embeddings.target is embeddings.head:
+        return _embed(graph, ids, np.ascontiguousarray(_head_rows(network).T), HEAD, network, axis=1)
+    if embeddings.target is embeddings.source:
+        checkpoint_ids = graph.constant(np.array(network.target_ids, np.int64), "checkpoint_id_of_target_id")
+        return _embed_source(graph, graph.op("Gather", checkpoint_ids, ids), network)
+    return _embed(graph, ids, embeddings.target[network.target_ids], "target_embedding", network, axis=0)
 
 
 def _embed_source(graph: Graph, ids: str, network: Network) -> str:
-    """ids [B, S] -> [B, S, D]: target rows from the output head's table, the others from one of their own."""
-    table = network.weights["model.shared.weight"]
+    """ids [B, S] -> [B, S, D]. Of a table that is the output head's too, only the other rows are stored again."""
+    table = network.embeddings.source
+    if table is not network.embeddings.head:
+        return _embed(graph, ids, table, "source_embedding", network, axis=0)
+
     target_count = len(network.target_ids)
     others = np.setdiff1d(np.arange(len(table)), network.target_ids)
     row_of_id = np.empty(len(table), np.int32)  # target rows first
@@ -199,20 +217,29 @@ def _embed_source(graph: Graph, ids: str, network: Network) -> str:
 
 def _embed(graph: Graph, ids: str, table: NDArray[np.float32], name: str, network: Network, axis: int) -> str:
     """Look up rows (axis 0) or columns (axis 1) of a table: ids [B, T] -> [B, T, D]."""
-    scale = np.float32(np.sqrt(network.config.d_model) if network.config.scale_embedding else 1.0)
-    stored: NDArray[np.float32] | NDArray[np.int8] = table
-    scales = None
-    if network.precision == "int8":
-        stored, scales = quantize_columns(table if axis == 1 else table.T)  # one scale a row of the embedding
-        stored = stored if axis == 1 else np.ascontiguousarray(stored.T)
-    x = graph.op("Gather", graph.constant(stored, f"{name}.weight"), ids, axis=axis)
-    if axis == 1:
-        x = graph.op("Transpose", x, perm=[1, 2, 0])  # [D, B, T] -> [B, T, D]
-    if scales is not None:
-        x = graph.op("Cast", x, to=1)  # float32
-        of_ids = graph.op("Gather", graph.constant(scales, f"{name}.scales"), ids)  # [B, T]
-        x = graph.op("Mul", x, graph.op("Unsqueeze", of_ids, graph.integers(-1)))
-    return graph.op("Mul", x, graph.constant(np.array(scale), "embedding_scale"))
+    quantization = network.quantization
+    if quantization is None or not quantization.covers(name):
+        x = _look_up(graph, ids, table, f"{name}.weight", axis)
+    else:
+        # One scale a row of the embedding, which is a column of the output head.
+        quantized = quantize_matrix(table if axis == 1 else np.ascontiguousarray(table.T), quantization)
+        values = quantized.values if axis == 1 else np.ascontiguousarray(quantized.values.T)
+        x = graph.op("Cast", _look_up(graph, ids, values, f"{name}.weight", axis), to=TensorProto.FLOAT)
+        if quantization.weights == "uint8":
+            zero_point = graph.constant(np.array(128, np.float32), "embedding_zero_point")
+            x = graph.op("Sub", x, zero_point)
+        scales = graph.constant(quantized.scales, f"{name}.scales")
+        if quantization.per_channel:
+            scales = graph.op("Unsqueeze", graph.op("Gather", scales, ids), graph.integers(-1))  # [B, T, 1]
+        x = graph.op("Mul", x, scales)
+    if not network.config.scale_embedding:
+        return x
+    return graph.op("Mul", x, graph.constant(np.array(np.sqrt(network.config.d_model), np.float32), "embedding_scale"))
+
+
+def _look_up(graph: Graph, ids: str, table: NDArray[Any], name: str, axis: int) -> str:
+    x = graph.op("Gather", graph.constant(table, name), ids, axis=axis)
+    return graph.op("Transpose", x, perm=[1, 2, 0]) if axis == 1 else x  # [D, B, T] -> [B, T, D]
 
 
 def _position_table(graph: Graph, network: Network) -> str:

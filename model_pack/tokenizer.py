@@ -58,33 +58,31 @@ def read_spm(path: Path) -> SpmModel:
     return SpmModel(pieces, normalizer.precompiled_charsmap)
 
 
-def target_vocabulary(checkpoint: Checkpoint) -> list[str]:
-    """The pieces that the output head keeps, in the order of their ids in the checkpoint.
+def target_rows(checkpoint: Checkpoint, *, keep_all: bool = False) -> dict[int, str]:
+    """The rows that the output head keeps: the checkpoint's id of each, in order, and its piece.
 
-    These are what the target side can produce: the pieces of target.spm, and eos and unk. The decoder
-    start token and the banned tokens have rows too: the first is an input, the others are refused by name.
+    By default these are what the target side can produce: the pieces of target.spm, and eos and unk. The
+    decoder start token and the banned tokens have rows too: the first is an input, the others are refused
+    by name. `keep_all` keeps every row; an id without a piece then has an empty one.
     """
-    config, vocabulary = checkpoint.config, checkpoint.vocabulary
-    producible = {piece for piece, _ in read_spm(checkpoint.path / "target.spm").pieces}
+    config, vocabulary = checkpoint.config, checkpoint.target_vocabulary
+    producible = {piece for piece, _ in read_spm(checkpoint.path / "target.spm").pieces} | {unk_token(checkpoint)}
     special_ids = {config.eos_token_id, config.decoder_start_token_id, *config.bad_words_ids}
     if config.forced_eos_token_id is not None:
         special_ids.add(config.forced_eos_token_id)
-    kept = {
-        id_: piece
-        for piece, id_ in vocabulary.items()
-        if piece in producible or id_ in special_ids or piece == unk_token(checkpoint)
-    }
-    missing = special_ids - kept.keys()
-    if missing:
-        raise ModelPackError(f"{checkpoint.path / 'vocab.json'} has no piece for the ids {sorted(missing)}.")
-    return [kept[id_] for id_ in sorted(kept)]
+    by_id = {id_: piece for piece, id_ in vocabulary.items()}
+    if missing := special_ids - by_id.keys():
+        raise ModelPackError(f"{checkpoint.path}: the target vocabulary has no piece for the ids {sorted(missing)}.")
+    if keep_all:
+        return {id_: by_id.get(id_, "") for id_ in range(config.decoder_vocab_size)}
+    return {id_: by_id[id_] for id_ in sorted(by_id) if by_id[id_] in producible or id_ in special_ids}
 
 
 def unk_token(checkpoint: Checkpoint) -> str:
     return str(checkpoint.tokenizer_config.get("unk_token", "<unk>"))
 
 
-def write_tokenizer(checkpoint: Checkpoint, targets: list[str], out: Path) -> dict[str, object]:
+def write_tokenizer(checkpoint: Checkpoint, target_pieces: list[str], out: Path) -> dict[str, object]:
     """Write the tokenizer files into folder `out`; returns what the manifest says of them.
 
     Raises:
@@ -98,15 +96,15 @@ def write_tokenizer(checkpoint: Checkpoint, targets: list[str], out: Path) -> di
         "pad_token": checkpoint.tokenizer_config.get("pad_token", "<pad>"),
     }
     for token in special.values():
-        if token not in checkpoint.vocabulary:
+        if token not in checkpoint.source_vocabulary:
             raise ModelPackError(f"{checkpoint.path / 'vocab.json'} lacks the special token {token!r}.")
 
     # The unknown piece is empty so that no text can match it: a literal "<unk>" is text like any other.
     unigram = tokenizers.Tokenizer(models.Unigram([("", 0.0), *source.pieces], unk_id=0, byte_fallback=False))
     unigram.save(str(out / UNIGRAM_FILE), pretty=False)
     (out / CHARSMAP_FILE).write_bytes(source.charsmap)
-    by_id = {id_: piece for piece, id_ in checkpoint.vocabulary.items()}
+    by_id = {id_: piece for piece, id_ in checkpoint.source_vocabulary.items()}
     sources = [by_id.get(id_, "") for id_ in range(max(by_id) + 1)]
     (out / SOURCE_VOCABULARY_FILE).write_text("\n".join(sources), "utf-8")
-    (out / TARGET_VOCABULARY_FILE).write_text("\n".join(targets), "utf-8")
+    (out / TARGET_VOCABULARY_FILE).write_text("\n".join(target_pieces), "utf-8")
     return {**special, "keeps_ascii": not Charsmap(source.charsmap, keeps_ascii=False).maps_ascii()}

@@ -11,24 +11,24 @@ from function.engine.pack import ModelPack
 from function.engine.translator import Translator
 from function.service import translation
 from model_pack.build import build_pack
-from model_pack.linear import Precision
+from model_pack.quantization import Quantization
 from tests.checkpoints import write_checkpoint
 from tests.paths import STARTER
 
 
-def _build(folder: Path, precision: Precision) -> Path:
-    build_pack(STARTER, folder, precision, say=lambda _: None)
+def _build(folder: Path, quantization: Quantization | None) -> Path:
+    build_pack(STARTER, folder, quantization, say=lambda _: None)
     return folder
 
 
 @pytest.fixture(scope="session")
 def fp32_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _build(tmp_path_factory.mktemp("packs") / "fp32", "fp32")
+    return _build(tmp_path_factory.mktemp("packs") / "fp32", None)
 
 
 @pytest.fixture(scope="session")
 def int8_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _build(tmp_path_factory.mktemp("packs") / "int8", "int8")
+    return _build(tmp_path_factory.mktemp("packs") / "int8", Quantization())
 
 
 @pytest.fixture(scope="session")

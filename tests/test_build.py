@@ -53,7 +53,7 @@ def test_a_build_gives_a_pack_that_translates(tmp_path: Path, precision: str) ->
     manifest = json.loads((pack.path / MANIFEST).read_text("utf-8"))
     assert set(manifest["files"]) == {file.name for file in pack.path.iterdir()} - {MANIFEST}
     assert manifest["files"]["weights.bin"]["sha256"] == sha256(pack.path / "weights.bin")
-    assert manifest["model"] == {"id": "starter", "licence": "apache-2.0"}
+    assert manifest["model"] == {"id": "starter", "revision": None, "licence": "apache-2.0"}
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["pack"]
 
 
@@ -110,8 +110,9 @@ def test_numbers_of_generation_config_win(checkpoint: Path, tmp_path: Path) -> N
 CONFIG_CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "bart"}, "model_type 'bart': only MarianMT"),
     ({"normalize_before": True}, "normalize_before = True; the direct builder knows only normalize_before = False"),
-    ({"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings = False"),
-    ({"decoder_vocab_size": 5}, "decoder_vocab_size of its own (5)"),
+    ({"share_encoder_decoder_embeddings": False}, "lack model.encoder.embed_tokens.weight"),
+    ({"tie_word_embeddings": False}, "lack lm_head.weight"),
+    ({"decoder_vocab_size": 5}, "two vocabulary sizes: vocab_size 13344, decoder_vocab_size 5"),
     ({"activation_function": "tanh"}, "activation_function 'tanh'"),
     ({"d_model": None}, "needs a whole number for d_model, it has None"),
     ({"d_model": 18}, "d_model 18 cannot be split into 4 heads"),

@@ -35,7 +35,7 @@ def tokenizer(name: str, int8_pack: Path, tmp_path_factory: pytest.TempPathFacto
         return Tokenizer(ModelPack.open(int8_pack))
     folder = tmp_path_factory.mktemp(name)
     checkpoint = write_checkpoint(folder / "checkpoint", SOURCES[name])
-    build_pack(checkpoint, folder / "pack", "int8", say=lambda _: None)
+    build_pack(checkpoint, folder / "pack", None, say=lambda _: None)
     return Tokenizer(ModelPack.open(folder / "pack"))
 
 

@@ -19,11 +19,19 @@ class PackError(Exception):
 
 @dataclass(frozen=True)
 class Language:
-    """A language the pack reads or writes: BCP 47 code, English name, other codes that mean the same."""
+    """A language the pack reads or writes.
+
+    Attributes:
+        code: BCP 47 code.
+        name: English name.
+        aliases: other codes that mean the same.
+        token: the source token that asks for it as target, such as ">>cmn_Hans<<"; None where none is needed.
+    """
 
     code: str
     name: str
     aliases: tuple[str, ...] = ()
+    token: str | None = None
 
     def answers_to(self, code: str) -> bool:
         """Whether a caller who asks for `code` means this language."""
@@ -145,7 +153,7 @@ def _check_file(path: Path, recorded: dict[str, Any]) -> None:
 
 
 def _language(entry: dict[str, Any]) -> Language:
-    return Language(entry["code"], entry["name"], tuple(entry["aliases"]))
+    return Language(entry["code"], entry["name"], tuple(entry["aliases"]), entry["token"])
 
 
 def _generation(entry: dict[str, Any]) -> Generation:

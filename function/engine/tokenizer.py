@@ -44,9 +44,9 @@ class Tokenizer:
         self._special_tokens = (self._eos, self._unk, pad)
         self._special_token = re.compile("(" + "|".join(map(re.escape, self._special_tokens)) + ")")
 
-    def encode_text(self, text: str) -> list[int]:
-        """Source ids of a text of which every character is text, eos last."""
-        return self._ids(self._pieces(text))
+    def encode_text(self, text: str, language_token: str | None = None) -> list[int]:
+        """Source ids of a text of which every character is text, after the language token if there is one; eos last."""
+        return self._ids([*([language_token] if language_token else []), *self._pieces(text)])
 
     def encode(self, text: str) -> list[int]:
         """Source ids as MarianTokenizer gives them, eos last.

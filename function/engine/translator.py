@@ -8,7 +8,7 @@ from functools import cached_property
 
 from function.engine.batching import batches
 from function.engine.greedy import GreedySearch
-from function.engine.pack import ModelPack
+from function.engine.pack import Language, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 from function.engine.tokenizer import Tokenizer
 
@@ -43,8 +43,14 @@ class Translator:
         self.pack = pack
         self._threads = threads
 
-    def translate(self, texts: Sequence[str]) -> list[Translation | TextError]:
+    def translate(
+        self, texts: Sequence[str], targets: Sequence[Language] | None = None
+    ) -> list[Translation | TextError]:
         """Translate texts together, each one segment.
+
+        Args:
+            texts: in the pack's source language.
+            targets: the language that each becomes; the pack's first by default.
 
         A text that cannot be translated takes its own place in the result as a `TextError` (returned,
         not raised), so that it costs its neighbours nothing. A text without a letter comes back as it is.
@@ -52,12 +58,13 @@ class Translator:
         Raises:
             PackError: the pack's graphs cannot be loaded.
         """
+        targets = targets or [self.pack.targets[0]] * len(texts)
         texts = [_replace_lone_surrogates(text) for text in texts]
         results: list[Translation | TextError] = [Translation(text, None, 0, 0) for text in texts]
         pending = [index for index, text in enumerate(texts) if any(map(str.isalpha, text))]
         source_ids: dict[int, list[int]] = {}
         for index in pending:
-            ids = self._tokenizer.encode_text(texts[index])
+            ids = self._tokenizer.encode_text(texts[index], targets[index].token)
             if len(ids) > self.pack.network.max_positions:
                 results[index] = TextError(
                     f"a text of {len(ids)} tokens is longer than the {self.pack.network.max_positions} "

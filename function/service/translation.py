@@ -25,6 +25,7 @@ class TranslationRequest:
     texts: tuple[str, ...]
     is_list: bool  # whether `q` was a list, which the answer then is too
     source: str
+    target: Language
     details: bool
     alternatives: int
 
@@ -61,16 +62,17 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
             raise RequestError(400, f"Invalid request: {place} must be a string, it is {_kind(text)}")
     _check_size(texts)
     pack = translator().pack
-    source, target = fields["source"], fields["target"]
+    source = fields["source"]
     if source != AUTO:
-        _check_language(source, (pack.source,), "source")
-    _check_language(target, pack.targets, "target")
+        _language(source, (pack.source,), "source")
+    target = _language(fields["target"], pack.targets, "target")
     if (fields.get("format") or "text") != "text":
         raise RequestError(400, f"Invalid request: format {fields['format']!r} is not supported; send plain text")
     return TranslationRequest(
         texts=tuple(texts),
         is_list=isinstance(q, list),
         source=source,
+        target=target,
         details=_flag(fields.get("details") or False),
         alternatives=_whole_number(fields.get("alternatives") or 0),
     )
@@ -78,7 +80,9 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
 
 def answer(requests: Sequence[TranslationRequest]) -> list[Answer | RequestError]:
     """Translate all texts of all requests together; a request that fails takes its own place and no other."""
-    results = iter(translator().translate([text for request in requests for text in request.texts]))
+    texts = [text for request in requests for text in request.texts]
+    targets = [request.target for request in requests for _ in request.texts]
+    results = iter(translator().translate(texts, targets))
     return [_answer(request, [next(results) for _ in request.texts]) for request in requests]
 
 
@@ -115,10 +119,13 @@ def _check_size(texts: Sequence[str]) -> None:
         )
 
 
-def _check_language(code: Any, languages: Sequence[Language], role: str) -> None:
-    if not any(isinstance(code, str) and language.answers_to(code) for language in languages):
-        known = ", ".join(language.code for language in languages)
-        raise RequestError(400, f"{code} is not supported as {role}; supported: {known}")
+def _language(code: Any, languages: Sequence[Language], role: str) -> Language:
+    """The language that a caller means by `code`."""
+    for language in languages:
+        if isinstance(code, str) and language.answers_to(code):
+            return language
+    known = ", ".join(language.code for language in languages)
+    raise RequestError(400, f"{code} is not supported as {role}; supported: {known}")
 
 
 def _flag(value: Any) -> bool:

@@ -15,7 +15,7 @@ from function.engine.pack import ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 from model_pack.build import build_pack
 from model_pack.checkpoint import read_checkpoint
-from model_pack.tokenizer import target_vocabulary
+from model_pack.tokenizer import target_rows
 from tests.checkpoints import write_checkpoint
 from tests.export.references import greedy_ids
 from tests.paths import REFERENCES, STARTER, reference_sentences
@@ -68,7 +68,7 @@ def test_starter_ids_equal_transformers_and_the_stored_references(fp32_pack: Pat
 def test_networks_of_other_shapes_and_settings(tmp_path: Path, changes: dict[str, Any]) -> None:
     checkpoint = write_checkpoint(tmp_path / "checkpoint", STARTER, **changes)
     restrict_to_target_side(checkpoint)
-    build_pack(checkpoint, tmp_path / "pack", "fp32", say=lambda _: None)
+    build_pack(checkpoint, tmp_path / "pack", None, say=lambda _: None)
     model = MarianMTModel.from_pretrained(checkpoint).eval()
     eos = model.config.eos_token_id
     sources = [[(7 * row + 11 * column) % 13000 + 2 for column in range(row % 12 + 1)] + [eos] for row in range(24)]
@@ -82,7 +82,7 @@ def test_networks_of_other_shapes_and_settings(tmp_path: Path, changes: dict[str
 def restrict_to_target_side(checkpoint: Path) -> None:
     """Give every row that the pack's output head leaves out a bias that keeps transformers from choosing it."""
     read = read_checkpoint(checkpoint)
-    kept = [read.vocabulary[piece] for piece in target_vocabulary(read)]
+    kept = list(target_rows(read))
     weights = load_file(checkpoint / "model.safetensors")
     bias = weights["final_logits_bias"] - 1000
     bias[0, kept] += 1000

@@ -77,7 +77,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         files = write_opus_mt_en_zh(folder / "files")
     else:
         files = {"starter": STARTER, "opus-mt-en-mg": OPUS_FILES / "opus-mt-en-mg"}[request.param]
-    build_pack(write_checkpoint(folder / "checkpoint", files), folder / "pack", "fp32", say=lambda _: None)
+    build_pack(write_checkpoint(folder / "checkpoint", files), folder / "pack", None, say=lambda _: None)
     return Tokenizer(ModelPack.open(folder / "pack")), MarianTokenizer.from_pretrained(folder / "checkpoint")
 
 
