@@ -57,6 +57,7 @@ class Config:
     forced_eos_token_id: int | None
     bad_words_ids: tuple[int, ...]
     max_length: int
+    num_beams: int  # what generate() uses by default; greedy search does not
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Checkpoint:
     config: Config
     tokenizer_config: dict[str, Any]
     weights: Weights
+    stored_dtypes: tuple[str, ...]  # of the weights as they were stored
     embeddings: Embeddings
     source_vocabulary: dict[str, int]  # piece -> id
     target_vocabulary: dict[str, int]  # piece -> id; the same one unless the checkpoint keeps two
@@ -93,19 +95,13 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """
     if not path.is_dir():
         raise ModelPackError(f"{path} is not a folder: --checkpoint takes a Hugging Face MarianMT checkpoint folder.")
-    raw_config = _read_json(path / "config.json")
-    if raw_config.get("model_type") != "marian":
-        raise ModelPackError(
-            f"{path / 'config.json'} says model_type {raw_config.get('model_type')!r}: "
-            "only MarianMT checkpoints (model_type 'marian') become model packs."
-        )
+    config = read_config(path)
     for name in ("source.spm", "target.spm", "vocab.json"):
         if not (path / name).is_file():
             raise ModelPackError(f"{path} lacks {name}: copy it from the place the checkpoint came from.")
-    generation_path = path / "generation_config.json"
-    raw_generation = _read_json(generation_path) if generation_path.is_file() else {}
-    config = _config(raw_config, raw_generation, path)
-    weights = _read_weights(path)
+    stored = _read_weights(path)
+    # Half-precision weights give repeated tokens when they are computed with as they are.
+    weights = {name: np.asarray(tensor, np.float32) for name, tensor in stored.items()}
     _check_shapes(weights, expected_shapes(config), path)
     source_vocabulary = _vocabulary(path / "vocab.json", config.vocab_size)
     separate = not config.share_encoder_decoder_embeddings
@@ -116,15 +112,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
         config=config,
         tokenizer_config=_read_json(tokenizer_config_path) if tokenizer_config_path.is_file() else {},
         weights=weights,
+        stored_dtypes=tuple(sorted({tensor.dtype.name for tensor in stored.values()})),
         embeddings=_embeddings(weights, config),
         source_vocabulary=source_vocabulary,
         target_vocabulary=(
             _vocabulary(path / TARGET_VOCABULARY_FILE, config.decoder_vocab_size) if separate else source_vocabulary
         ),
-        model_id=lock.get("model", path.resolve().name),
+        model_id=lock.get("model_id", path.resolve().name),
         revision=lock.get("commit"),
         licence=_licence(path / "README.md"),
     )
+
+
+def read_config(path: Path) -> Config:
+    """The numbers in config.json and generation_config.json of folder `path`.
+
+    Raises:
+        ModelPackError: not Marian, or a setting that is missing or that the direct builder does not know.
+    """
+    raw = _read_json(path / "config.json")
+    if raw.get("model_type") != "marian":
+        raise ModelPackError(
+            f"{path / 'config.json'} says model_type {raw.get('model_type')!r}: "
+            "only MarianMT checkpoints (model_type 'marian') become model packs."
+        )
+    generation_path = path / "generation_config.json"
+    return _config(raw, _read_json(generation_path) if generation_path.is_file() else {}, path)
 
 
 def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
@@ -235,6 +248,7 @@ def _config(raw: dict[str, Any], generation: dict[str, Any], path: Path) -> Conf
         forced_eos_token_id=None if decoding("forced_eos_token_id") is None else token_id("forced_eos_token_id"),
         bad_words_ids=tuple(sequence[0] for sequence in banned),
         max_length=min(decoding("max_length") or max_positions, max_positions),
+        num_beams=decoding("num_beams") or 1,
     )
 
 
@@ -250,18 +264,15 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_weights(path: Path) -> Weights:
+def _read_weights(path: Path) -> dict[str, NDArray[Any]]:
     if (path / SAFETENSORS_FILE).is_file():
         try:
-            stored = load_file(path / SAFETENSORS_FILE)
+            return load_file(path / SAFETENSORS_FILE)
         except (SafetensorError, OSError, TypeError, KeyError) as error:
             raise ModelPackError(f"{path / SAFETENSORS_FILE} cannot be read as safetensors: {error}") from error
-    elif (path / TORCH_FILE).is_file():
-        stored = load_torch_file(path / TORCH_FILE)
-    else:
-        raise ModelPackError(f"{path} lacks {SAFETENSORS_FILE} (or {TORCH_FILE}): there are no weights to read.")
-    # Half-precision weights give repeated tokens when they are computed with as they are.
-    return {name: np.asarray(tensor, np.float32) for name, tensor in stored.items()}
+    if (path / TORCH_FILE).is_file():
+        return load_torch_file(path / TORCH_FILE)
+    raise ModelPackError(f"{path} lacks {SAFETENSORS_FILE} (or {TORCH_FILE}): there are no weights to read.")
 
 
 def _check_shapes(weights: Weights, expected: dict[str, tuple[int, ...]], path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from model_pack.graph import CONTRIB, Graph
@@ -39,3 +42,22 @@ def linear(
     x = graph.op("QuantizeLinear", x, x_scale, x_zero_point)
     inputs = [x, values, x_scale, scales, x_zero_point, zero_points, bias_name]
     return graph.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB, output=output)
+
+
+def layer_inputs(path: Path) -> tuple[bytes, dict[str, str]]:
+    """A float32 graph whose linear layers' inputs are outputs too.
+
+    Returns:
+        The graph, serialised without its external data, and the name of the input tensor of each layer.
+    """
+    model = onnx.load(path, load_external_data=False)
+    initializers = {tensor.name for tensor in model.graph.initializer}
+    inputs = {
+        node.input[1].removesuffix(".weight"): node.input[0]
+        for node in model.graph.node
+        if node.op_type == "MatMul" and node.input[1] in initializers
+    }
+    for name in dict.fromkeys(inputs.values()):
+        if name not in {output.name for output in model.graph.output}:
+            model.graph.output.append(onnx.ValueInfoProto(name=name))
+    return model.SerializeToString(), inputs

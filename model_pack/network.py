@@ -1,6 +1,7 @@
 """The MarianMT network as two ONNX graphs, written straight from the checkpoint's tensors.
 
-Encoder:      input_ids, attention_mask -> cross-attention keys and values of every decoder layer.
+Encoder:      input_ids, attention_mask -> its states, and from them the cross-attention keys and values of
+              every decoder layer. (Only checks ask for the states.)
 Decoder step: one target id a row, the source's attention_mask, past and cross-attention keys/values
               -> logits, and the keys/values that are the next step's past (empty before the first).
 
@@ -27,6 +28,7 @@ from model_pack.linear import linear
 from model_pack.quantization import Quantization, quantize_matrix
 
 WEIGHTS_FILE = "weights.bin"
+ENCODER_STATES = "encoder_hidden_states"
 HEAD = "output_head"  # the layer's name, as patterns of layers to exclude see it
 
 Tensors = dict[str, dict[str, list[str]]]  # by graph, then "inputs" and "outputs": names in order
@@ -76,6 +78,7 @@ def write_encoder(graph: Graph, network: Network) -> None:
         y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
+    x = graph.op("Identity", x, output=graph.output(ENCODER_STATES, np.float32, ["B", "S", config.d_model]))
 
     # The keys and values that the decoder's cross-attention reads at every step, all layers in one product.
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
@@ -84,7 +87,9 @@ def write_encoder(graph: Graph, network: Network) -> None:
     split_heads = graph.integers(0, 0, len(names) * heads, size)
     keys_values = graph.op("Reshape", keys_values, split_heads)  # [B, S, 2*layers*H, D/H]
     keys_values = graph.op("Transpose", keys_values, perm=[0, 2, 1, 3])  # [B, 2*layers*H, S, D/H]
-    outputs = [graph.output(name, np.float32, ["B", heads, "S", size]) for name in _caches("cross_attention", config)]
+    outputs = [
+        graph.output(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)
+    ]
     graph.op_many("Split", keys_values, graph.integers(*[heads] * len(names)), outputs=outputs, axis=1)
 
 
@@ -93,10 +98,10 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
     ids = graph.input("input_ids", np.int64, ["B", 1])
     mask = graph.input("attention_mask", np.int32, ["B", "S"])
-    past = [graph.input(name, np.float32, ["B", heads, "P", size]) for name in _caches("past_key_values", config)]
-    cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in _caches("cross_attention", config)]
+    past = [graph.input(name, np.float32, ["B", heads, "P", size]) for name in cache_names("past_key_values", config)]
+    cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
     logits = graph.output("logits", np.float32, ["B", 1, len(network.target_ids)])
-    present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in _caches("present", config)]
+    present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in cache_names("present", config)]
 
     position = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
     position = graph.op("Gather", _position_table(graph, network), position)  # [1, D]
@@ -120,7 +125,7 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     _output_head(graph, x, network, output=logits)
 
 
-def _caches(kind: str, config: Config) -> list[str]:
+def cache_names(kind: str, config: Config) -> list[str]:
     return [f"{kind}.{layer}.{part}" for layer in range(config.decoder_layers) for part in ("key", "value")]
 
 

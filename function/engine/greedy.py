@@ -31,7 +31,7 @@ class GreedySearch:
         self._network = pack.network
         self._encoder = encoder
         self._decoder = decoder
-        self._cross_names = list(pack.encoder.outputs)
+        self._cross_names = [name for name in pack.encoder.outputs if name.startswith("cross_attention.")]
         self._past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
         self._output_names = list(pack.decoder.outputs)
 
@@ -64,7 +64,7 @@ class GreedySearch:
                 },
             )
             is_last = length == generation.max_length - 1
-            chosen, chosen_log_probability = _choose(logits[:, -1], generation, is_last=is_last)  # [rows] each
+            chosen, chosen_log_probability = choose(logits[:, -1], generation, is_last=is_last)  # [rows] each
             for row, token_id in zip(rows, chosen, strict=True):
                 token_ids[row].append(int(token_id))
             log_probabilities[rows] += chosen_log_probability
@@ -87,10 +87,15 @@ class GreedySearch:
         return [np.zeros(shape, np.float32) for _ in self._past_names]
 
 
-def _choose(
+def choose(
     logits: NDArray[np.float32], generation: Generation, *, is_last: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The token of each row and its log-probability. logits [rows, target ids] are used up."""
+    """The token that greedy search takes in each row, and its natural-log probability.
+
+    Args:
+        logits: [rows, target ids]; used up.
+        is_last: whether `max_length` leaves no position after this one.
+    """
     logits[:, generation.banned_token_ids] = -np.inf
     if is_last and generation.forced_eos_token_id is not None:
         chosen = np.full(len(logits), generation.forced_eos_token_id, np.int64)
