@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 EXPORT_VENV := .venv-export
+OPTIMUM_VENV := .venv-optimum
 SAM_VENV := .venv-sam
 SAM_VERSION := 1.170.0
 ARCHITECTURE ?= x86_64
 
 STARTER := model_pack/starter
 PACK ?= build/packs/starter-int8
+MODEL ?= Helsinki-NLP/opus-mt-en-zh
 export MARIAN_PACK = $(PACK)
 export SAM_CLI_TELEMETRY = 0
 
@@ -19,15 +21,16 @@ PACK_READY := $(if $(filter build/packs/starter-%,$(PACK)),$(PACK)/manifest.json
 # The text as it was typed: `$` in it is not make's.
 export TRANSLATE_TEXT := $(value TEXT)
 
+# What decides a pack's bytes.
 ENGINE := $(wildcard function/engine/*.py)
 BUILDER := $(wildcard model_pack/*.py)
 CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate test lint format pack invoke emulator validate sam-build test-export references figures clean
+.PHONY: help translate test lint format pack invoke emulator validate sam-build test-export test-optimum test-cpus model-pack references figures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 translate: $(PACK_READY) ## translate TEXT="...", FILE=path or standard input; PACK=folder for another model pack
 	@$(RUN) -m local.translate $(if $(TRANSLATE_TEXT),-- "$$TRANSLATE_TEXT",$(if $(FILE),--file "$(FILE)"))
@@ -71,6 +74,16 @@ sam-build: $(SAM_VENV)/stamp $(PACK_READY) ## build what `sam deploy` uploads: f
 test-export: $(EXPORT_VENV)/stamp ## compare with transformers and torch, live
 	$(EXPORT_VENV)/bin/python -m pytest tests/export
 
+test-optimum: $(OPTIMUM_VENV)/stamp $(EXPORT_VENV)/stamp ## export the starter with optimum and verify it against transformers
+	$(OPTIMUM_VENV)/bin/python -m model_pack export --via optimum --checkpoint $(STARTER) --out build/exports/starter-optimum
+	$(EXPORT_VENV)/bin/python -m model_pack verify --checkpoint $(STARTER) --optimum build/exports/starter-optimum
+
+test-cpus: $(VENV)/test.stamp ## compare INT8 ids on an emulated processor without VNNI (needs qemu-user)
+	$(RUN) -m pytest tests/cpus
+
+model-pack: $(EXPORT_VENV)/stamp ## MODEL=id on a hub or CHECKPOINT=folder -> verified pack and report in build/models
+	$(EXPORT_VENV)/bin/python -m model_pack pack $(if $(CHECKPOINT),--checkpoint "$(CHECKPOINT)",--model "$(MODEL)") $(if $(REVISION),--revision "$(REVISION)")
+
 references: $(EXPORT_VENV)/stamp ## recompute the references in tests/references with transformers
 	$(EXPORT_VENV)/bin/python -m tests.export.references
 
@@ -78,7 +91,7 @@ figures: $(VENV)/test.stamp pack ## measure, and rewrite the figures in README.m
 	$(RUN) -m benchmarks.figures
 
 clean: ## remove build products and environments
-	rm -rf build $(VENV) $(EXPORT_VENV) $(SAM_VENV)
+	rm -rf build $(VENV) $(EXPORT_VENV) $(OPTIMUM_VENV) $(SAM_VENV)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.13 ...")'
@@ -96,6 +109,11 @@ $(VENV)/test.stamp: tests/requirements.txt $(VENV)/run.stamp
 $(EXPORT_VENV)/stamp: tests/export/requirements.txt model_pack/requirements.txt function/requirements.txt
 	$(PYTHON) -m venv $(EXPORT_VENV)
 	$(EXPORT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/export/requirements.txt
+	touch $@
+
+$(OPTIMUM_VENV)/stamp: model_pack/optimum-requirements.txt
+	$(PYTHON) -m venv $(OPTIMUM_VENV)
+	$(OPTIMUM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r model_pack/optimum-requirements.txt
 	touch $@
 
 $(SAM_VENV)/stamp: Makefile

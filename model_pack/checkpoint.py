@@ -59,6 +59,11 @@ class Config:
     max_length: int
     num_beams: int  # what generate() uses by default; greedy search does not
 
+    @property
+    def has_one_embedding(self) -> bool:
+        """Whether encoder, decoder and output head share a table. Untied in part is untied in transformers, too."""
+        return self.share_encoder_decoder_embeddings and self.tie_word_embeddings
+
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -102,9 +107,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
     stored = _read_weights(path)
     # Half-precision weights give repeated tokens when they are computed with as they are.
     weights = {name: np.asarray(tensor, np.float32) for name, tensor in stored.items()}
+    if config.share_encoder_decoder_embeddings and not config.tie_word_embeddings and "model.shared.weight" in weights:
+        for stack in ("encoder", "decoder"):
+            weights.setdefault(f"model.{stack}.embed_tokens.weight", weights["model.shared.weight"])
     _check_shapes(weights, expected_shapes(config), path)
     source_vocabulary = _vocabulary(path / "vocab.json", config.vocab_size)
-    separate = not config.share_encoder_decoder_embeddings
+    separate = not config.share_encoder_decoder_embeddings and (path / TARGET_VOCABULARY_FILE).is_file()
     lock = _read_json(path / LOCK_FILE) if (path / LOCK_FILE).is_file() else {}
     tokenizer_config_path = path / "tokenizer_config.json"
     return Checkpoint(
@@ -144,7 +152,7 @@ def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor that the network needs, in transformers' names (linear: [out, in])."""
     d_model = config.d_model
     shapes: dict[str, tuple[int, ...]] = {}
-    if config.share_encoder_decoder_embeddings:
+    if config.has_one_embedding:
         shapes["model.shared.weight"] = (config.vocab_size, d_model)
     else:
         shapes["model.encoder.embed_tokens.weight"] = (config.vocab_size, d_model)
@@ -177,11 +185,10 @@ def expected_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def _embeddings(weights: Weights, config: Config) -> Embeddings:
-    if config.share_encoder_decoder_embeddings:
-        source = target = weights["model.shared.weight"]
-    else:
-        source = weights["model.encoder.embed_tokens.weight"]
-        target = weights["model.decoder.embed_tokens.weight"]
+    if config.has_one_embedding:
+        shared = weights["model.shared.weight"]
+        return Embeddings(shared, shared, shared)
+    source, target = (weights[f"model.{stack}.embed_tokens.weight"] for stack in ("encoder", "decoder"))
     return Embeddings(source, target, target if config.tie_word_embeddings else weights["lm_head.weight"])
 
 
@@ -204,13 +211,15 @@ def _config(raw: dict[str, Any], generation: dict[str, Any], path: Path) -> Conf
             raise ModelPackError(f"{path / 'config.json'} needs a whole number for {name}, it has {value!r}.")
         return value
 
+    decoder_vocab_size = number("decoder_vocab_size" if raw.get("decoder_vocab_size") else "vocab_size")
+
     def decoding(name: str) -> Any:
         """generation_config.json decides where it speaks, as in transformers."""
         return generation.get(name, raw.get(name))
 
     def token_id(name: str) -> int:
         value = decoding(name)
-        if not isinstance(value, int) or not 0 <= value < number("vocab_size"):
+        if not isinstance(value, int) or not 0 <= value < decoder_vocab_size:
             raise ModelPackError(
                 f"{path / 'config.json'} needs a token id of the vocabulary for {name}, it has {value!r}."
             )
@@ -238,7 +247,7 @@ def _config(raw: dict[str, Any], generation: dict[str, Any], path: Path) -> Conf
         activation_function=activation,
         scale_embedding=bool(raw.get("scale_embedding", False)),
         vocab_size=number("vocab_size"),
-        decoder_vocab_size=number("decoder_vocab_size" if raw.get("decoder_vocab_size") else "vocab_size"),
+        decoder_vocab_size=decoder_vocab_size,
         share_encoder_decoder_embeddings=share,
         tie_word_embeddings=bool(raw.get("tie_word_embeddings", True)),
         max_position_embeddings=max_positions,

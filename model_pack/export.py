@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -42,21 +40,9 @@ def export(checkpoint: Path, out: Path, road: Road, opset: int, say: Callable[[s
         write_pack(checkpoint, out, write_graphs, described, say, keep_all_rows=True)
     else:
         _require("optimum", environment="make .venv-optimum/stamp")
-        _export_with_optimum(checkpoint, out, opset, say)
+        from model_pack.optimum_export import export_with_optimum  # noqa: PLC0415
 
-
-def _export_with_optimum(checkpoint: Path, out: Path, opset: int, say: Callable[[str], None]) -> None:
-    from optimum.exporters.onnx import main_export  # noqa: PLC0415
-
-    say(f"Exporting {checkpoint} with optimum, opset {opset}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as workspace:
-        exported = Path(workspace, "exported")
-        main_export(str(checkpoint), exported, task="text2text-generation-with-past", opset=opset, do_validation=False)
-        if out.exists():
-            shutil.move(out, Path(workspace, "replaced"))
-        exported.rename(out)
-    say(f"Wrote {', '.join(sorted(file.name for file in out.iterdir() if file.suffix == '.onnx'))} into {out}")
+        export_with_optimum(checkpoint, out, opset, say)
 
 
 def _require(*packages: str, environment: str) -> None:

@@ -19,6 +19,7 @@ from model_pack.report import write_report
 from model_pack.verify import verify_roads
 
 MAX_CHRF_LOSS = 0.5  # points below FP32, on any set with references; noise between INT8 builds is about 0.3
+MIN_IDENTICAL = 0.5  # share of a set's sentences that must come out as from FP32; sound INT8 packs have 0.7 to 0.9
 MAX_MORE_LOOPS = 0.01  # share of a set's sentences that may loop in INT8 beyond those that loop in FP32
 
 
@@ -95,7 +96,8 @@ def make_pack(
 
 
 def gate(evaluation: Evaluation) -> list[str]:
-    """What speaks against the INT8 pack: it lost more chrF than allowed, or loops or is silent where FP32 is not."""
+    """What speaks against the INT8 pack: it has lost too much chrF, says too often something else than FP32, or loops
+    or is silent where FP32 is not."""
     objections = []
     for set_ in evaluation.sets:
         fp32, int8 = set_.systems["fp32"], set_.systems["int8"]
@@ -103,6 +105,8 @@ def gate(evaluation: Evaluation) -> list[str]:
             objections.append(
                 f"on {set_.name} its chrF is {int8.chrf:.2f}, more than {MAX_CHRF_LOSS} below FP32's {fp32.chrf:.2f}."
             )
+        if int8.identical_to_fp32 is not None and int8.identical_to_fp32 < MIN_IDENTICAL:
+            objections.append(f"on {set_.name} only {int8.identical_to_fp32:.0%} of its outputs are FP32's.")
         allowed = fp32.loops + MAX_MORE_LOOPS * set_.segments
         if int8.loops > allowed:
             objections.append(f"on {set_.name} {int8.loops} outputs loop, of FP32's only {fp32.loops}.")

@@ -99,7 +99,7 @@ def random_weights(checkpoint: Path) -> dict[str, NDArray[np.float32]]:
     """
     config = read_config(checkpoint)
     generator = np.random.default_rng(1)
-    scales = {"q_proj": 4.0, "k_proj": 4.0, "encoder_attn.out_proj": 8.0}
+    scales = {"q_proj": 3.0, "k_proj": 3.0, "encoder_attn.out_proj": 6.0}
     weights: dict[str, NDArray[np.float32]] = {}
     for name, shape in expected_shapes(config).items():
         layer, _, kind = name.rpartition(".")

@@ -134,7 +134,9 @@ class PackRoad:
         target_id = {id_: row for row, id_ in enumerate(self._checkpoint_ids)}
         logits = []
         for ids in batch.decoder_ids.T:
-            feeds["input_ids"] = np.array([[target_id[int(id_)]] for id_ in ids])
+            # An id whose row the pack has not kept cannot be told to it; the difference then shows.
+            start = pack.generation.decoder_start_token_id
+            feeds["input_ids"] = np.array([[target_id.get(int(id_), start)] for id_ in ids])
             feeds |= encoded | dict(zip(past_names, past, strict=True))
             step, *past = self._decoder.run(pack.decoder.outputs, feeds)
             logits.append(step)
