@@ -19,7 +19,7 @@ from model_pack.report import write_report
 from model_pack.verify import verify_roads
 
 MAX_CHRF_LOSS = 0.5  # points below FP32, on any set with references; noise between INT8 builds is about 0.3
-MIN_IDENTICAL = 0.5  # share of a set's sentences that must come out as from FP32; sound INT8 packs have 0.7 to 0.9
+MIN_IDENTICAL = 0.5  # share of a set's sentences that must come out as from FP32; sound INT8 packs have 0.6 to 0.9
 MAX_MORE_LOOPS = 0.01  # share of a set's sentences that may loop in INT8 beyond those that loop in FP32
 
 
