@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +23,7 @@ from model_pack.errors import ModelPackError
 _STORAGE_DTYPES = {
     "FloatStorage": np.dtype("<f4"),
     "HalfStorage": np.dtype("<f2"),
+    "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
     "DoubleStorage": np.dtype("<f8"),
     "LongStorage": np.dtype("<i8"),
     "IntStorage": np.dtype("<i4"),
