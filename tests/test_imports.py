@@ -31,7 +31,7 @@ FIELDS = {"q": "Good morning.", "source": "en", "target": "zh"}
     ("module", "event"),
     [
         ("function.http_handler", http_api_event("POST", "/translate", FIELDS)),
-        ("function.queue_handler", sqs_event({"id": "a", **FIELDS})),
+        ("function.queue_handler", sqs_event({"job": "j", "id": "a", **FIELDS})),
     ],
 )
 def test_a_handler_that_has_translated_has_loaded_only_what_lambda_has(

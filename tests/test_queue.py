@@ -18,7 +18,7 @@ TEXTS = ["Good morning.", "Where is the bathroom?", "I would like a cup of coffe
 
 
 def record(id_: str, q: Any, **fields: Any) -> dict[str, Any]:
-    return {"id": id_, "q": q, "source": "en", "target": "zh", **fields}
+    return {"job": "j", "id": id_, "q": q, "source": "en", "target": "zh", **fields}
 
 
 def failed(response: dict[str, Any]) -> list[str]:
@@ -39,10 +39,10 @@ def test_a_batch_gives_a_result_for_each_record() -> None:
 def test_a_record_gives_what_http_gives() -> None:
     fields = {"q": TEXTS[0], "source": "auto", "target": "zh-Hans", "details": True}
 
-    (result,) = handler(sqs_event({"id": "a", **fields}), None)["results"]
+    (result,) = handler(sqs_event({"job": "j", "id": "a", **fields}), None)["results"]
 
     answer = json.loads(http_handler(http_api_event("POST", "/translate", fields), None)["body"])
-    assert result == {"id": "a", **answer}
+    assert result == {"job": "j", "id": "a", **answer}
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,17 @@ def test_a_record_gives_what_http_gives() -> None:
     [
         ("not JSON", "not valid JSON"),
         ("[]", "must be a JSON object"),
-        ({"q": "No id.", "source": "en", "target": "zh"}, "id must be a string"),
-        (record("", "An empty id."), "id must be a string"),
-        (record("\ud800", "An id that cannot be written."), "id must be a string"),
+        ({"q": "No id.", "job": "j", "source": "en", "target": "zh"}, "id must be 1 to 128 letters"),
+        ({"q": "No job.", "id": "x", "source": "en", "target": "zh"}, "job must be 1 to 128 letters"),
+        (record("", "An empty id."), "id must be 1 to 128 letters"),
+        (record("../x", "An id that leads astray."), "id must be 1 to 128 letters"),
+        (record("\ud800", "An id that cannot be written."), "id must be 1 to 128 letters"),
+        (record("x", "Both.", s3={"bucket": "b", "key": "k"}), "give q or s3, not both"),
+        (record("x", None, s3={"bucket": "b"}), "s3 must be an object with bucket, key"),
+        (record("x", None, s3="key"), "s3 must be an object"),
         ("[" * 100_000, "not valid JSON"),
         (record("x", "Hello.", alternatives=float("inf")), "alternatives must be a whole number"),
-        ({"id": "x", "source": "en", "target": "zh"}, "missing q parameter"),
+        ({"job": "j", "id": "x", "source": "en", "target": "zh"}, "missing q parameter"),
         (record("x", "Hello.", target="fr"), "fr is not supported"),
         (record("x", ["Hello.", "one two three " * 400]), "a text of"),
         (record("x", "a" * 60_000), "60000 characters"),

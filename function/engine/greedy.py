@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,10 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from function.engine.pack import Generation, ModelPack
+
+
+class OutOfTime(Exception):
+    """The caller's time was up before every sentence had ended."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +40,21 @@ class GreedySearch:
         self._past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
         self._output_names = list(pack.decoder.outputs)
 
-    def __call__(self, batch: list[list[int]]) -> list[Hypothesis]:
+    def __call__(self, batch: list[list[int]], is_out_of_time: Callable[[], bool] = lambda: False) -> list[Hypothesis]:
         """Decode a batch.
 
         Args:
             batch: source ids of each sentence, eos included; at most `max_positions` each.
+            is_out_of_time: asked before every step.
 
         Returns:
             One hypothesis a sentence, in the batch's order.
+
+        Raises:
+            OutOfTime: it said so.
         """
+        if is_out_of_time():
+            raise OutOfTime
         generation = self._generation
         source_ids, attention_mask = _pad(batch)  # [B, S] int64, [B, S] int32
         cross = self._encoder.run(self._cross_names, {"input_ids": source_ids, "attention_mask": attention_mask})
@@ -54,6 +65,8 @@ class GreedySearch:
         log_probabilities = np.zeros(len(batch))  # sums, one a sentence
         rows = np.arange(len(batch))  # the sentence that each row of the shrinking batch decodes
         for length in range(1, generation.max_length):
+            if is_out_of_time():
+                raise OutOfTime
             logits, *past = self._decoder.run(
                 self._output_names,
                 {

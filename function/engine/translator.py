@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from function.engine.batching import batches
-from function.engine.greedy import GreedySearch
+from function.engine.greedy import GreedySearch, OutOfTime
 from function.engine.pack import Language, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 from function.engine.tokenizer import Tokenizer
@@ -31,6 +31,10 @@ class TextError(Exception):
     """One text cannot be translated; the message says why and what its sender can do."""
 
 
+class Unfinished(TextError):
+    """Time was up before this text was translated; it may well be another time."""
+
+
 class Translator:
     """Translates with one pack. The tokenizer and the sessions are created when first needed, then kept.
 
@@ -44,13 +48,17 @@ class Translator:
         self._threads = threads
 
     def translate(
-        self, texts: Sequence[str], targets: Sequence[Language] | None = None
+        self,
+        texts: Sequence[str],
+        targets: Sequence[Language] | None = None,
+        is_out_of_time: Callable[[], bool] = lambda: False,
     ) -> list[Translation | TextError]:
         """Translate texts together, each one segment.
 
         Args:
             texts: in the pack's source language.
             targets: the language that each becomes; the pack's first by default.
+            is_out_of_time: asked at every step; when it says so, texts that are not translated become `Unfinished`.
 
         A text that cannot be translated takes its own place in the result as a `TextError` (returned,
         not raised), so that it costs its neighbours nothing. A text without a letter comes back as it is.
@@ -76,7 +84,12 @@ class Translator:
         encoded = list(source_ids)
         for batch in batches([len(source_ids[index]) for index in encoded]):
             indices = [encoded[position] for position in batch]
-            hypotheses = self._search([source_ids[index] for index in indices])
+            try:
+                hypotheses = self._search([source_ids[index] for index in indices], is_out_of_time)
+            except OutOfTime:
+                for index in indices:
+                    results[index] = Unfinished("there was not enough time to translate this much text.")
+                continue
             for index, hypothesis in zip(indices, hypotheses, strict=True):
                 results[index] = Translation(
                     self._tokenizer.decode(hypothesis.token_ids),

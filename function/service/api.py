@@ -12,14 +12,33 @@ from function import __version__
 from function.engine.pack import Language, PackError
 from function.service.errors import RequestError
 from function.service.http_events import HttpRequest, HttpResponse, error_response
+from function.service.metrics import count
 from function.service.settings import SettingsError
-from function.service.translation import answer, read_request, translator
+from function.service.translation import answer, read_request, settings, translator
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def respond(request: HttpRequest) -> HttpResponse:
-    """Answer any request; what goes wrong becomes `{"error": ...}` with a status, never an exception."""
+def respond(request: HttpRequest, is_out_of_time: Callable[[], bool] = lambda: False) -> HttpResponse:
+    """Answer any request; what goes wrong becomes `{"error": ...}` with a status, never an exception.
+
+    Args:
+        is_out_of_time: asked at every decoder step; the request is given up when it says so.
+    """
+    response = _respond(request, is_out_of_time)
+    count(Requests=1, Failures=int(response.status >= 500))
+    return response
+
+
+def cors_origin() -> str:
+    """The origin that browsers may call from."""
+    try:
+        return settings().cors_origin
+    except SettingsError:  # the answer is an error anyway; browsers may as well read it
+        return "*"
+
+
+def _respond(request: HttpRequest, is_out_of_time: Callable[[], bool]) -> HttpResponse:
     methods = _ROUTES.get(request.path)
     if methods is None:
         return error_response(404, f"{request.path} does not exist; there are {', '.join(_ROUTES)}")
@@ -29,7 +48,7 @@ def respond(request: HttpRequest) -> HttpResponse:
     if request.method not in methods:
         return error_response(405, f"{request.path} does not take {request.method}, only {allowed}", {"Allow": allowed})
     try:
-        return methods[request.method](request)
+        return methods[request.method](request, is_out_of_time)
     except RequestError as error:
         return error_response(error.status, error.message)
     except (PackError, SettingsError) as error:
@@ -40,14 +59,14 @@ def respond(request: HttpRequest) -> HttpResponse:
         return error_response(500, "The service failed on this request; its log has the reason.")
 
 
-def _translate(request: HttpRequest) -> HttpResponse:
-    (result,) = answer([read_request(_fields(request))])
+def _translate(request: HttpRequest, is_out_of_time: Callable[[], bool]) -> HttpResponse:
+    (result,) = answer([read_request(_fields(request))], is_out_of_time)
     if isinstance(result, RequestError):
         raise result
     return HttpResponse(200, result)
 
 
-def _languages(_: HttpRequest) -> HttpResponse:
+def _languages(*_: object) -> HttpResponse:
     pack = translator().pack
     targets = [language.code for language in pack.targets]
     entries = [_entry(pack.source, targets), *(_entry(language, []) for language in pack.targets)]
@@ -58,12 +77,12 @@ def _entry(language: Language, targets: list[str]) -> dict[str, Any]:
     return {"code": language.code, "name": language.name, "targets": targets}
 
 
-def _health(_: HttpRequest) -> HttpResponse:
+def _health(*_: object) -> HttpResponse:
     pack = translator().pack
     return HttpResponse(200, {"status": "ok", "pack": f"{pack.model_id} {pack.precision}", "version": __version__})
 
 
-_ROUTES: dict[str, dict[str, Callable[[HttpRequest], HttpResponse]]] = {
+_ROUTES: dict[str, dict[str, Callable[[HttpRequest, Callable[[], bool]], HttpResponse]]] = {
     "/translate": {"POST": _translate},
     "/languages": {"GET": _languages},
     "/health": {"GET": _health},

@@ -13,3 +13,7 @@ class RequestError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+class TimeIsUp(RequestError):
+    """A request that was not finished in time; nothing is wrong with it."""

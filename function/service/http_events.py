@@ -53,9 +53,9 @@ def read_event(event: Any) -> HttpRequest:
         raise EventError(f"the body is marked as base64 but is not: {error}") from error
 
 
-def write_response(response: HttpResponse) -> dict[str, Any]:
-    """The response in the shape that all three kinds of event accept. CORS is open to every origin."""
-    headers = {"Access-Control-Allow-Origin": "*", **response.headers}
+def write_response(response: HttpResponse, cors_origin: str) -> dict[str, Any]:
+    """The response in the shape that all three kinds of event accept."""
+    headers = {"Access-Control-Allow-Origin": cors_origin, **response.headers}
     body = ""
     if response.content is not None:
         headers["Content-Type"] = "application/json"

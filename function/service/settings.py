@@ -1,11 +1,15 @@
 """The environment variables, all of them, and what the function may use of its machine.
 
-| variable                | default      | meaning                                                    |
-| ----------------------- | ------------ | ---------------------------------------------------------- |
-| `MARIAN_PACK`           | `/opt/model` | folder of the model pack (the model layer puts it there)   |
-| `MARIAN_THREADS`        | vCPU count   | threads of a matrix product                                |
+| variable                | default      | meaning                                                        |
+| ----------------------- | ------------ | -------------------------------------------------------------- |
+| `MARIAN_PACK`           | `/opt/model` | folder of the model pack (the model layer puts it there)       |
+| `MARIAN_THREADS`        | vCPU count   | threads of a matrix product                                    |
 | `MARIAN_MAX_CHARACTERS` | 50000        | characters of `q`, all texts together, that a request may hold |
-| `MARIAN_MAX_TEXTS`      | 1000         | texts that the list `q` of a request may hold              |
+| `MARIAN_MAX_TEXTS`      | 1000         | texts that the list `q` of a request may hold                  |
+| `MARIAN_RESULTS_BUCKET` |              | bucket for queue results; none: they are in the response       |
+| `MARIAN_CORS_ORIGIN`    | `*`          | the origin that browsers may call from                         |
+| `MARIAN_PRELOAD`        | `false`      | `true`: load the model at start, for snapshots and such        |
+| `MARIAN_LOG_TEXT`       | `false`      | `true`: log texts; otherwise no text is ever logged            |
 """
 
 from __future__ import annotations
@@ -30,6 +34,10 @@ class Settings:
     threads: int
     max_characters: int
     max_texts: int
+    results_bucket: str | None
+    cors_origin: str
+    preload: bool
+    log_text: bool
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -39,6 +47,10 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         threads=_count(environment, "MARIAN_THREADS") or vcpu_count(environment),
         max_characters=_count(environment, "MARIAN_MAX_CHARACTERS") or 50_000,
         max_texts=_count(environment, "MARIAN_MAX_TEXTS") or 1_000,
+        results_bucket=environment.get("MARIAN_RESULTS_BUCKET") or None,
+        cors_origin=environment.get("MARIAN_CORS_ORIGIN") or "*",
+        preload=_flag(environment, "MARIAN_PRELOAD"),
+        log_text=_flag(environment, "MARIAN_LOG_TEXT"),
     )
 
 
@@ -76,3 +88,10 @@ def _count(environment: Mapping[str, str], name: str) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise SettingsError(f"{name} must be a whole number above 0, it is {text!r}.")
     return int(text)
+
+
+def _flag(environment: Mapping[str, str], name: str) -> bool:
+    text = environment.get(name) or "false"
+    if text.lower() not in ("true", "false"):
+        raise SettingsError(f"{name} must be true or false, it is {text!r}.")
+    return text.lower() == "true"

@@ -5,17 +5,21 @@ The fields are LibreTranslate's (https://docs.libretranslate.com); HTTP bodies a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from function.engine.pack import Language, ModelPack
-from function.engine.translator import TextError, Translation, Translator
-from function.service.errors import RequestError
+from function.engine.translator import TextError, Translation, Translator, Unfinished
+from function.service.errors import RequestError, TimeIsUp
+from function.service.metrics import count
 from function.service.settings import Settings, read_settings
 
 AUTO = "auto"
+
+_LOGGER = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 
@@ -78,21 +82,43 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
     )
 
 
-def answer(requests: Sequence[TranslationRequest]) -> list[Answer | RequestError]:
-    """Translate all texts of all requests together; a request that fails takes its own place and no other."""
+def preload() -> None:
+    """Load the model now, if settings ask for it, and not with the first request."""
+    if settings().preload:
+        translator().translate(["a"])
+
+
+def answer(
+    requests: Sequence[TranslationRequest], is_out_of_time: Callable[[], bool] = lambda: False
+) -> list[Answer | RequestError]:
+    """Translate all texts of all requests together; a request that fails takes its own place and no other.
+
+    Args:
+        is_out_of_time: asked at every decoder step; requests that are not finished then fail with `TimeIsUp`.
+    """
     texts = [text for request in requests for text in request.texts]
     targets = [request.target for request in requests for _ in request.texts]
-    results = iter(translator().translate(texts, targets))
+    results = iter(translator().translate(texts, targets, is_out_of_time))
     return [_answer(request, [next(results) for _ in request.texts]) for request in requests]
 
 
 def _answer(request: TranslationRequest, results: list[Translation | TextError]) -> Answer | RequestError:
     translations: list[Translation] = []
     for index, result in enumerate(results):
+        if isinstance(result, Unfinished):
+            return TimeIsUp(413, f"q is too much to translate in the time there is: {result}")
         if isinstance(result, TextError):
             place = f"q[{index}]" if request.is_list else "q"
             return RequestError(400, f"{place}: {result}")
         translations.append(result)
+        if settings().log_text:
+            _LOGGER.info("%r became %r", request.texts[index], result.text)
+
+    count(
+        Segments=len(translations),
+        SourceTokens=sum(translation.source_tokens for translation in translations),
+        TargetTokens=sum(translation.target_tokens for translation in translations),
+    )
 
     def in_shape_of_q(values: list[Any]) -> Any:
         return values if request.is_list else values[0]
