@@ -27,6 +27,20 @@ print(json.dumps({"response": response, "loaded": sorted({name.partition(".")[0]
 FIELDS = {"q": "Good morning.", "source": "en", "target": "zh"}
 
 
+def test_nothing_is_left_in_the_home_folder(int8_pack: Path, tmp_path: Path) -> None:
+    event = json.dumps(http_api_event("POST", "/translate", FIELDS))
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, "function.http_handler", event],
+        cwd=ROOT,
+        env={**environment, "MARIAN_PACK": str(int8_pack), "HOME": str(tmp_path)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+    assert list(tmp_path.rglob("*")) == []
+
+
 @pytest.mark.parametrize(
     ("module", "event"),
     [
