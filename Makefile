@@ -7,7 +7,10 @@ EXPORT_VENV := .venv-export
 OPTIMUM_VENV := .venv-optimum
 SAM_VENV := .venv-sam
 SAM_VERSION := 1.170.0
+MINISTACK_VENV := .venv-ministack
 ARCHITECTURE ?= x86_64
+# Layers are built for both, unless one was asked for.
+ARCHITECTURES := $(if $(filter file,$(origin ARCHITECTURE)),x86_64 arm64,$(ARCHITECTURE))
 
 STARTER := model_pack/starter
 PACK ?= build/packs/starter-int8
@@ -18,8 +21,18 @@ export SAM_CLI_TELEMETRY = 0
 # The starter packs are built on demand; any other folder must hold a pack already.
 PACK_READY := $(if $(filter build/packs/starter-%,$(PACK)),$(PACK)/manifest.json,$(VENV)/run.stamp)
 
+# A pack of opus-mt-en-zh's size, its weights random: what the layers' sizes are judged by.
+OPUS_SIZE := build/packs/random-opus-mt-en-zh
+
+LAYERS := build/layers$(if $(filter no,$(BYTECODE)),-no-bytecode)
+RUNTIME_LAYERS := $(ARCHITECTURES:%=$(LAYERS)/runtime-%.zip)
+
 # The text as it was typed: `$` in it is not make's.
 export TRANSLATE_TEXT := $(value TEXT)
+
+# What of a bulk job can be left out.
+OUT ?= $(basename $(FILE)).translated$(suffix $(FILE))
+BULK_OPTIONS = $(if $(JOB),--job "$(JOB)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)") $(if $(COLUMN),--column "$(COLUMN)")
 
 # What decides a pack's bytes.
 ENGINE := $(wildcard function/engine/*.py)
@@ -27,7 +40,7 @@ BUILDER := $(wildcard model_pack/*.py)
 CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate test lint format pack invoke emulator validate sam-build test-export test-optimum test-cpus model-pack references figures clean
+.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build test-export test-optimum test-cpus test-hostile model-pack references figures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,13 +48,20 @@ help: ## list the targets
 translate: $(PACK_READY) ## translate TEXT="...", FILE=path or standard input; PACK=folder for another model pack
 	@$(RUN) -m local.translate $(if $(TRANSLATE_TEXT),-- "$$TRANSLATE_TEXT",$(if $(FILE),--file "$(FILE)"))
 
-test: $(VENV)/test.stamp emulator ## run the tests
+bulk: $(VENV)/bulk.stamp ## translate FILE=path through QUEUE_URL=url and BUCKET=name of a deployment, into OUT=path
+	$(if $(and $(FILE),$(QUEUE_URL),$(BUCKET)),,$(error say what, and through what: make bulk FILE=path QUEUE_URL=url BUCKET=name))
+	@job=$$($(RUN) -m bulk submit "$(FILE)" --queue-url "$(QUEUE_URL)" --bucket "$(BUCKET)" $(BULK_OPTIONS)) && \
+	  $(RUN) -m bulk collect --job "$$job" --queue-url "$(QUEUE_URL)" --bucket "$(BUCKET)" --input "$(FILE)" --out "$(OUT)" --wait
+
+test: $(VENV)/test.stamp $(MINISTACK_VENV)/stamp emulator ## run the tests
 	$(RUN) -m pytest
 
-lint: $(VENV)/test.stamp ## check style, format and types
+lint: $(VENV)/test.stamp ## check style, format, types, insecure code and vulnerable packages
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 	$(RUN) -m mypy
+	$(RUN) -m bandit --quiet --recursive --configfile pyproject.toml benchmarks bulk function layer local model_pack
+	$(RUN) -m pip_audit --progress-spinner off --no-deps --disable-pip -r function/requirements.txt -r bulk/requirements.txt
 
 format: $(VENV)/test.stamp ## put the code into the project's format
 	$(RUN) -m ruff check --fix
@@ -67,9 +87,24 @@ build/emulator/$(SAM_VERSION).stamp: | $(VENV)/run.stamp
 validate: $(SAM_VENV)/stamp ## check template.yaml with sam validate --lint
 	$(SAM_VENV)/bin/sam validate --lint --region us-east-1 
 
+layers: $(RUNTIME_LAYERS) $(PACK_READY) ## build and zip the layers; ARCHITECTURE=arm64 for one, BYTECODE=no without Python 3.13
+	@$(RUN) -m layer model --pack $(PACK) --out $(LAYERS)/model --zip $(LAYERS)/model.zip
+
+$(LAYERS)/runtime-%.zip: layer/requirements.txt $(wildcard layer/*.py) | $(VENV)/bin/python
+	@$(RUN) -m layer runtime --architecture $* --out $(basename $@) --zip $@ $(if $(filter no,$(BYTECODE)),--no-bytecode)
+
+sizes: $(RUNTIME_LAYERS) $(OPUS_SIZE)/manifest.json ## weigh the function and its layers, with a model of opus-mt-en-zh's size
+	@$(RUN) -m layer sizes $(foreach architecture,$(ARCHITECTURES),--runtime $(architecture)=$(LAYERS)/runtime-$(architecture)) --pack $(OPUS_SIZE)
+
+$(OPUS_SIZE)/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER)
+	@rm -rf $(OPUS_SIZE)-checkpoint
+	@$(RUN) -m model_pack random --like opus-mt-en-zh --out $(OPUS_SIZE)-checkpoint
+	@$(RUN) -m model_pack build --checkpoint $(OPUS_SIZE)-checkpoint --out $(@D)
+	@rm -r $(OPUS_SIZE)-checkpoint
+
 sam-build: $(SAM_VENV)/stamp $(PACK_READY) ## build what `sam deploy` uploads: functions and layers
-	MARIAN_PACK=$(abspath $(PACK)) ARCHITECTURE=$(ARCHITECTURE) $(SAM_VENV)/bin/sam build \
-	  --parameter-overrides Architecture=$(ARCHITECTURE) --build-dir build/sam
+	MARIAN_PACK=$(abspath $(PACK)) ARCHITECTURE=$(ARCHITECTURE) PYTHON=$(abspath $(RUN)) BYTECODE=$(BYTECODE) \
+	  $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$(ARCHITECTURE) --build-dir build/sam
 
 test-export: $(EXPORT_VENV)/stamp ## compare with transformers and torch, live
 	$(EXPORT_VENV)/bin/python -m pytest tests/export
@@ -78,8 +113,11 @@ test-optimum: $(OPTIMUM_VENV)/stamp $(EXPORT_VENV)/stamp ## export the starter w
 	$(OPTIMUM_VENV)/bin/python -m model_pack export --via optimum --checkpoint $(STARTER) --out build/exports/starter-optimum
 	$(EXPORT_VENV)/bin/python -m model_pack verify --checkpoint $(STARTER) --optimum build/exports/starter-optimum
 
-test-cpus: $(VENV)/test.stamp ## compare INT8 ids on an emulated processor without VNNI (needs qemu-user)
+test-cpus: $(VENV)/test.stamp ## compare INT8 on emulated processors: x86 without VNNI, and the arm64 layer (needs qemu-user)
 	$(RUN) -m pytest tests/cpus
+
+test-hostile: $(VENV)/test.stamp ## 20,000 malformed events and records each, and memory over 5,000 requests
+	$(RUN) -m pytest -s tests/hostile
 
 model-pack: $(EXPORT_VENV)/stamp ## MODEL=id on a hub or CHECKPOINT=folder -> verified pack and report in build/models
 	$(EXPORT_VENV)/bin/python -m model_pack pack $(if $(CHECKPOINT),--checkpoint "$(CHECKPOINT)",--model "$(MODEL)") $(if $(REVISION),--revision "$(REVISION)")
@@ -91,7 +129,7 @@ figures: $(VENV)/test.stamp pack ## measure, and rewrite the figures in README.m
 	$(RUN) -m benchmarks.figures
 
 clean: ## remove build products and environments
-	rm -rf build $(VENV) $(EXPORT_VENV) $(OPTIMUM_VENV) $(SAM_VENV)
+	rm -rf build $(VENV) $(EXPORT_VENV) $(OPTIMUM_VENV) $(SAM_VENV) $(MINISTACK_VENV)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.13 ...")'
@@ -102,7 +140,12 @@ $(VENV)/run.stamp: model_pack/requirements.txt local/requirements.txt function/r
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r model_pack/requirements.txt -r local/requirements.txt
 	@touch $@
 
-$(VENV)/test.stamp: tests/requirements.txt $(VENV)/run.stamp
+$(VENV)/bulk.stamp: bulk/requirements.txt | $(VENV)/bin/python
+	@echo "Setting up $(VENV)" >&2
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r bulk/requirements.txt
+	@touch $@
+
+$(VENV)/test.stamp: tests/requirements.txt bulk/requirements.txt $(VENV)/run.stamp
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	@touch $@
 
@@ -120,3 +163,9 @@ $(SAM_VENV)/stamp: Makefile
 	$(PYTHON) -m venv $(SAM_VENV)
 	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check aws-sam-cli==$(SAM_VERSION)
 	touch $@
+
+# An environment of its own: ministack wants an older botocore than the bulk client.
+$(MINISTACK_VENV)/stamp: tests/ministack-requirements.txt
+	@$(PYTHON) -m venv $(MINISTACK_VENV)
+	@$(MINISTACK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/ministack-requirements.txt
+	@touch $@

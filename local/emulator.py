@@ -19,8 +19,8 @@ HTTP_HANDLER = "function.http_handler.handler"
 QUEUE_HANDLER = "function.queue_handler.handler"
 
 _ROOT = Path(__file__).parent.parent
-_ARCHITECTURE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
-EXECUTABLE = _ROOT / "build" / "emulator" / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{_ARCHITECTURE}"
+ARCHITECTURE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+EXECUTABLE = _ROOT / "build" / "emulator" / "samcli" / "local" / "rapid" / f"aws-lambda-rie-{ARCHITECTURE}"
 
 _START_SECONDS = 10.0
 
@@ -38,7 +38,7 @@ class Emulator:
 
     def invoke(self, event: bytes) -> bytes:
         """Send an event and return the function's response, or the emulator's words when it timed out or died."""
-        with urllib.request.urlopen(self.url, data=event, timeout=self.timeout + _START_SECONDS) as response:
+        with urllib.request.urlopen(self.url, data=event, timeout=self.timeout + _START_SECONDS) as response:  # nosec B310
             content: bytes = response.read()
             return content
 

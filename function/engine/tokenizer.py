@@ -37,6 +37,8 @@ class Tokenizer:
     def __init__(self, pack: ModelPack) -> None:
         self._unigram_path = pack.path / UNIGRAM_FILE
         self._unigram = tokenizers.Tokenizer.from_file(str(self._unigram_path))
+        # It would keep the last 10,000 texts and their pieces: some 50 MB that a text seldom comes back for.
+        self._unigram.model._resize_cache(0)
         self._charsmap = Charsmap.load(pack.path / CHARSMAP_FILE, keeps_ascii=pack.tokenizer["keeps_ascii"])
         self._source_ids = {piece: id_ for id_, piece in enumerate(_lines(pack.path / SOURCE_VOCABULARY_FILE))}
         self._target_pieces = _lines(pack.path / TARGET_VOCABULARY_FILE)

@@ -1,0 +1,1 @@
+"""Builds the two Lambda layers, byte for byte the same from the same inputs. Needs Python and pip, nothing else."""
