@@ -40,7 +40,7 @@ BUILDER := $(wildcard model_pack/*.py)
 CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build test-export test-optimum test-cpus test-hostile model-pack references figures clean
+.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ test-optimum: $(OPTIMUM_VENV)/stamp $(EXPORT_VENV)/stamp ## export the starter w
 
 test-cpus: $(VENV)/test.stamp ## compare INT8 on emulated processors: x86 without VNNI, and the arm64 layer (needs qemu-user)
 	$(RUN) -m pytest tests/cpus
+
+test-chaos: $(VENV)/test.stamp $(MINISTACK_VENV)/stamp ## 10,000 messages while workers die and storage is slow
+	$(RUN) -m pytest -s tests/chaos
 
 test-hostile: $(VENV)/test.stamp ## 20,000 malformed events and records each, and memory over 5,000 requests
 	$(RUN) -m pytest -s tests/hostile

@@ -27,7 +27,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _POLL_SECONDS = 20  # the longest that SQS waits for messages
 _MESSAGES = 10  # the most that SQS gives at once
-_RETRY_SECONDS = 5.0
+_RETRY_SECONDS = 5
 _VISIBILITY_SHARE = 0.8  # of the visibility timeout: after that another worker may have the messages
 
 
@@ -52,7 +52,7 @@ class Worker:
             try:
                 self._work()
             except (BotoCoreError, ClientError):
-                _LOGGER.exception("the queue does not answer; trying again in %.0f s", _RETRY_SECONDS)
+                _LOGGER.exception("the queue does not answer; trying again in %d s", _RETRY_SECONDS)
                 time.sleep(_RETRY_SECONDS)
 
     def _work(self) -> None:
@@ -79,9 +79,11 @@ class Worker:
         done = [message for message in messages if message["MessageId"] not in failed]
         if done:
             self._client.delete_message_batch(QueueUrl=self._queue_url, Entries=_entries(done))
-        if self._stop_time is not None and failed:
+        if failed:
+            # Not for as long as the visibility timeout: others can have them now, or this worker in a while.
+            seconds = 0 if self._stop_time is not None else _RETRY_SECONDS
             back = [message for message in messages if message["MessageId"] in failed]
-            entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(back)]
+            entries = [{**entry, "VisibilityTimeout": seconds} for entry in _entries(back)]
             self._client.change_message_visibility_batch(QueueUrl=self._queue_url, Entries=entries)
         _LOGGER.info("%d messages done, %d to try again", len(done), len(failed))
 

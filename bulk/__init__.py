@@ -1,0 +1,1 @@
+"""The client of bulk translation: files into the queue, results out of the bucket."""
