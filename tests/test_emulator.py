@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +113,30 @@ def test_a_timeout_ends_the_call_and_the_next_starts_afresh(int8_pack: Path, tmp
         (pack / "manifest.json").unlink()
         shutil.copytree(int8_pack, pack, dirs_exist_ok=True)
         assert invoke(running, quick)["statusCode"] == 200
+
+
+def test_a_wrong_setting_is_answered_and_not_died_of(environment: dict[str, str]) -> None:
+    with emulator(HTTP_HANDLER, environment={**environment, "MARIAN_THREADS": "many"}) as running:
+        response = invoke(running, http_api_event("POST", "/translate", FIELDS))
+
+    assert response["statusCode"] == 500
+    assert "not set up correctly" in json.loads(response["body"])["error"]
+
+
+def test_preloading_happens_before_the_first_event(environment: dict[str, str]) -> None:
+    with emulator(HTTP_HANDLER, environment={**environment, "MARIAN_PRELOAD": "true"}) as running:
+        assert invoke(running, http_api_event("POST", "/translate", FIELDS))["statusCode"] == 200
+
+    program = "import function.http_handler, function.service.translation as t; print(vars(t.translator()).keys())"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, **environment, "MARIAN_PRELOAD": "true"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "_search" in done.stdout
 
 
 def test_libretranslates_own_python_client(running: Emulator) -> None:

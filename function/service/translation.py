@@ -15,7 +15,7 @@ from function.engine.pack import Language, ModelPack
 from function.engine.translator import TextError, Translation, Translator, Unfinished
 from function.service.errors import RequestError, TimeIsUp
 from function.service.metrics import count
-from function.service.settings import Settings, read_settings
+from function.service.settings import Settings, SettingsError, read_settings
 
 AUTO = "auto"
 
@@ -84,7 +84,11 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
 
 def preload() -> None:
     """Load the model now, if settings ask for it, and not with the first request."""
-    if settings().preload:
+    try:
+        wanted = settings().preload
+    except SettingsError:  # each request will be told
+        return
+    if wanted:
         translator().translate(["a"])
 
 

@@ -206,9 +206,9 @@ def test_every_good_message_has_one_right_result_and_the_dead_letters_are_the_po
     results = {key for key in aws.keys(stack.bucket, "chaos/") if not key.endswith(".error.json")}
     dead_letters, left = aws.count(stack.dlq_url), aws.count(stack.queue_url)
     print(
-        f"\n{MESSAGES} messages, {work.duplicates} of them twice, {work.poison} poison; {workers.killed} workers killed, "
-        f"{workers.stopped} stopped, {workers.restarts} full restarts; {len(results)} results, {dead_letters} dead "
-        f"letters, {left} left; {time.monotonic() - started:.0f} s"
+        f"\n{MESSAGES} messages, {work.duplicates} of them twice, {work.poison} poison; {workers.killed} workers "
+        f"killed, {workers.stopped} stopped, {workers.restarts} full restarts; {len(results)} results, "
+        f"{dead_letters} dead letters, {left} left; {time.monotonic() - started:.0f} s"
     )
     assert workers.killed > 0
     assert workers.restarts == 1
