@@ -40,10 +40,10 @@ BUILDER := $(wildcard model_pack/*.py)
 CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures clean
+.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 translate: $(PACK_READY) ## translate TEXT="...", FILE=path or standard input; PACK=folder for another model pack
 	@$(RUN) -m local.translate $(if $(TRANSLATE_TEXT),-- "$$TRANSLATE_TEXT",$(if $(FILE),--file "$(FILE)"))
@@ -105,6 +105,24 @@ $(OPUS_SIZE)/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER)
 sam-build: $(SAM_VENV)/stamp $(PACK_READY) ## build what `sam deploy` uploads: functions and layers
 	MARIAN_PACK=$(abspath $(PACK)) ARCHITECTURE=$(ARCHITECTURE) PYTHON=$(abspath $(RUN)) BYTECODE=$(BYTECODE) \
 	  $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$(ARCHITECTURE) --build-dir build/sam
+
+deploy: sam-build ## deploy to AWS: sam asks for the parameters, and keeps the answers in samconfig.toml
+	$(SAM_VENV)/bin/sam deploy --guided --template build/sam/template.yaml --config-file $(abspath samconfig.toml)
+
+# What runs on this machine is built for its processor.
+deploy-local sam-local test-integration: ARCHITECTURE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+
+deploy-local: $(VENV)/test.stamp $(MINISTACK_VENV)/stamp emulator sam-build ## deploy to an AWS emulated here, and use it (needs Docker); STAY=yes to leave it running
+	@$(RUN) -m local.cloud $(if $(STAY),--stay)
+
+sam-local: $(VENV)/run.stamp emulator sam-build ## run every event and an API with sam local (needs Docker)
+	@$(RUN) -m local.sam
+
+image: layers ## build the container image, for Lambda and for workers (needs Docker)
+	docker build --build-arg ARCHITECTURE=$(ARCHITECTURE) --tag marian-lambda .
+
+test-integration: $(VENV)/test.stamp $(MINISTACK_VENV)/stamp emulator sam-build layers ## test with sam local and an emulated AWS (needs Docker)
+	$(RUN) -m pytest -rs tests/integration
 
 test-export: $(EXPORT_VENV)/stamp ## compare with transformers and torch, live
 	$(EXPORT_VENV)/bin/python -m pytest tests/export
