@@ -2,6 +2,6 @@
 
 import os
 
-# onnxruntime's wheels (1.32.0) report to their maker: on import they start a thread, leave files in the home
-# folder and send what they collected. Nothing leaves this function, so it is told not to before it is imported.
+# onnxruntime's wheels (1.32.0) carry telemetry: on import they start a thread for it and leave an identifier and a
+# database to be uploaded in the home folder. Nothing is to leave this function, so it is switched off before that.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
