@@ -8,9 +8,7 @@ docker.io and busybox-static on Debian and Ubuntu.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import ipaddress
-import json
 import os
 import shutil
 import socket
@@ -21,8 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-from urllib.parse import quote, urlencode
+from typing import IO
 
 from layer.bytecode import find_python
 from layer.errors import LayerError
@@ -35,6 +32,7 @@ _SCRIPT = _FOLDER / "base-image.sh"
 
 _BRIDGE = Path("/sys/class/net/docker0")
 _START_SECONDS = 20.0
+_INSTALL = "apt-get install --no-install-recommends docker.io busybox-static"
 
 # The names that SAM and the AWS emulator know AWS's image by.
 _REPOSITORY = "public.ecr.aws/lambda/python"
@@ -76,6 +74,8 @@ def docker_engine() -> Iterator[Engine]:
         DockerError: neither is to be had.
         EmulatorError: the emulator, which the image needs, is not installed.
     """
+    if shutil.which("docker") is None:
+        raise DockerError(f"the docker command is not installed: {_INSTALL}")
     host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     if _answers(host):
         yield Engine(host, _has_image(host), _gateway(host))
@@ -91,8 +91,7 @@ def docker_engine() -> Iterator[Engine]:
 def _private_engine() -> Iterator[str]:
     if missing := [name for name in ("dockerd", "busybox") if shutil.which(name) is None]:
         raise DockerError(
-            f"no Docker engine runs, and {' and '.join(missing)} to start one with cannot be found: "
-            "apt-get install --no-install-recommends docker.io busybox-static"
+            f"no Docker engine runs, and {' and '.join(missing)} to start one with cannot be found: {_INSTALL}"
         )
     if os.geteuid() != 0:
         raise DockerError("no Docker engine runs, and only root can start one: start one, or set DOCKER_HOST.")
@@ -124,7 +123,9 @@ def _make_image(host: str) -> None:
     except LayerError as error:
         raise DockerError("the image needs a Python 3.13 on this machine: install one, or set PYTHON313.") from error
     key = _image_key(python)
-    if _image_label(host) == key:
+    first, *others = (f"{_REPOSITORY}:{tag}" for tag in _TAGS)
+    label = ["image", "inspect", "--format", '{{index .Config.Labels "marian-lambda"}}']
+    if all(_docker(host, *label, image).stdout.strip() == key for image in (first, *others)):
         return
     print("Building the image that stands in for AWS's", file=sys.stderr)
     with tempfile.TemporaryFile(dir=_BUILD) as tar:
@@ -138,12 +139,11 @@ def _make_image(host: str) -> None:
             "WORKDIR /var/task",
             'ENTRYPOINT ["/lambda-entrypoint.sh"]',
         ]
-        first, *others = _TAGS
-        query = [("fromSrc", "-"), ("repo", _REPOSITORY), ("tag", first), *(("changes", each) for each in changes)]
-        _call(host, "POST", f"/images/create?{urlencode(query)}", tar)
-        for tag in others:
-            _call(host, "POST", f"/images/{_image(first)}/tag?{urlencode({'repo': _REPOSITORY, 'tag': tag})}")
-    _call(host, "POST", "/images/prune")  # the one before
+        options = [option for change in changes for option in ("--change", change)]
+        _checked(_docker(host, "import", *options, "-", first, stdin=tar))
+    for other in others:
+        _checked(_docker(host, "tag", first, other))
+    _docker(host, "image", "prune", "--force")  # the one before
 
 
 def _image_key(python: Path) -> str:
@@ -154,26 +154,13 @@ def _image_key(python: Path) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()
 
 
-def _image_label(host: str) -> str | None:
-    labels = []
-    for tag in _TAGS:
-        status, content = _request(host, "GET", f"/images/{_image(tag)}/json")
-        labels.append((json.loads(content)["Config"]["Labels"] or {}).get("marian-lambda") if status == 200 else None)
-    return labels[0] if len(set(labels)) == 1 else None
-
-
 def _has_image(host: str) -> bool:
-    return _request(host, "GET", f"/images/{_image(_TAGS[-1])}/json")[0] == 200
-
-
-def _image(tag: str) -> str:
-    return quote(f"{_REPOSITORY}:{tag}", safe="")
+    return _docker(host, "image", "inspect", f"{_REPOSITORY}:{_TAGS[-1]}").returncode == 0
 
 
 def _gateway(host: str) -> str | None:
-    status, content = _request(host, "GET", "/networks/bridge")
-    subnets = [each["Subnet"] for each in json.loads(content)["IPAM"]["Config"]] if status == 200 else []
-    for subnet in map(ipaddress.ip_network, subnets):
+    done = _docker(host, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+    for subnet in map(ipaddress.ip_network, done.stdout.split()):
         address = str(next(subnet.hosts()))
         with suppress(OSError), socket.create_server((address, 0)):
             return address
@@ -181,40 +168,14 @@ def _gateway(host: str) -> str | None:
 
 
 def _answers(host: str) -> bool:
-    try:
-        return _request(host, "GET", "/_ping")[0] == 200
-    except (OSError, http.client.HTTPException):
-        return False
+    return _docker(host, "version").returncode == 0
 
 
-def _call(host: str, method: str, path: str, body: BinaryIO | None = None) -> None:
-    status, content = _request(host, method, path, body)
-    # An import answers 200 before it begins, and reports its failure in the body.
-    if status >= 300 or b'"errorDetail"' in content:
-        raise DockerError(f"the Docker engine refuses {path.partition('?')[0]}: {content.decode(errors='replace')}")
+def _docker(host: str, *arguments: str, stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[str]:
+    command = ["docker", "--host", host, *arguments]
+    return subprocess.run(command, stdin=stdin or subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
-def _request(host: str, method: str, path: str, body: BinaryIO | None = None) -> tuple[int, bytes]:
-    kind, _, address = host.partition("://")
-    if kind == "unix":
-        connection: http.client.HTTPConnection = _UnixConnection(address)
-    else:
-        connection = http.client.HTTPConnection(address, timeout=60)
-    try:
-        with suppress(BrokenPipeError):  # it has heard enough: the response says why
-            connection.request(method, path, body)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=60)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+def _checked(done: subprocess.CompletedProcess[str]) -> None:
+    if done.returncode != 0:
+        raise DockerError(f"`{' '.join(done.args[:4])} ...` failed:\n{done.stderr}")
