@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.paths import ROOT, held_out
 
 REQUESTS = int(os.environ.get("HOSTILE_REQUESTS", "5000"))
-WARM_UP = REQUESTS // 10
+WARM_UP = 500
 
 PROGRAM = """
 import json, random, sys
