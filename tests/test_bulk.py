@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -43,12 +44,16 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
 
 
 @pytest.fixture(autouse=True)
-def _environment(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def _environment(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
         if name.startswith("AWS_"):
             monkeypatch.delenv(name)
     for name, value in aws.environment.items():
         monkeypatch.setenv(name, value)
+    # The command raises this limit for its process, which here is that of all tests.
+    limit = csv.field_size_limit()
+    yield
+    csv.field_size_limit(limit)
 
 
 @pytest.fixture
