@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from function.engine.sessions import DECODER_FILE, ENCODER_FILE
-from model_pack.checkpoint import Config, Embeddings, Weights
+from model_pack.checkpoint import Embeddings, Weights
+from model_pack.config import Config
 from model_pack.graph import CONTRIB, Graph, WeightFile
 from model_pack.linear import linear
 from model_pack.quantization import Quantization, quantize_matrix

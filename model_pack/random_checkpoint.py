@@ -19,7 +19,8 @@ from safetensors.numpy import save_file
 from sentencepiece import sentencepiece_model_pb2
 
 from function.engine.charsmap import SPACE_MARK
-from model_pack.checkpoint import SAFETENSORS_FILE, TARGET_VOCABULARY_FILE, expected_shapes, read_config
+from model_pack.checkpoint import SAFETENSORS_FILE, TARGET_VOCABULARY_FILE, expected_shapes
+from model_pack.config import read_config
 from model_pack.errors import ModelPackError
 from model_pack.tokenizer import read_spm
 
