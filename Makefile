@@ -37,7 +37,7 @@ BULK_OPTIONS = $(if $(JOB),--job "$(JOB)") $(if $(SOURCE),--source "$(SOURCE)") 
 # What decides a pack's bytes.
 ENGINE := $(wildcard function/engine/*.py)
 BUILDER := $(wildcard model_pack/*.py)
-CHECKPOINT := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
+STARTER_FILES := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
 .PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures clean
@@ -69,7 +69,7 @@ format: $(VENV)/test.stamp ## put the code into the project's format
 
 pack: build/packs/starter-int8/manifest.json build/packs/starter-fp32/manifest.json ## build the starter model packs
 
-build/packs/starter-%/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER) $(CHECKPOINT)
+build/packs/starter-%/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER) $(STARTER_FILES)
 	@$(RUN) -m model_pack build --checkpoint $(STARTER) --out $(@D) --precision $*
 
 invoke: emulator $(PACK_READY) ## run EVENT=events/<name>.json through awslambdaric under the emulator

@@ -20,6 +20,7 @@ from model_pack.errors import ModelPackError
 from model_pack.torch_export import export
 from tests.checkpoints import write_checkpoint
 from tests.export.test_greedy_live import restrict_to_target_side
+from tests.hub_server import MODEL, hub_server
 from tests.paths import ROOT, STARTER, held_out
 
 
@@ -205,6 +206,24 @@ def test_the_whole_road_makes_a_pack_and_a_report(tmp_path: Path, data: Path) ->
     assert ModelPack.open(work / "int8").precision == "int8"
     report = (work / "report.html").read_text("utf-8")
     assert all(row["id"] in report for row in held_out("dev")[:12])
+
+
+def test_the_whole_road_begins_at_a_hub(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    for file in STARTER.iterdir():
+        if file.is_file():
+            (repository / file.name).write_bytes(file.read_bytes())
+    work = tmp_path / "work"
+    with hub_server() as hub:
+        hub.commits["1" * 40] = repository
+        hub.branches["main"] = "1" * 40
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        done = step("pack", "--model", MODEL, "--work", str(work), "--data", str(data))
+
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((work / "int8" / "manifest.json").read_text("utf-8"))
+    assert manifest["model"] == {"id": MODEL, "revision": "1" * 40, "licence": "apache-2.0"}
 
 
 def test_an_int8_pack_that_quantisation_has_spoilt_is_refused(tmp_path: Path, data: Path) -> None:
