@@ -118,7 +118,14 @@ def _add_quantize(steps: Any) -> None:
     step.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN", help="layers to leave float32, such as '*.fc2'"
     )
-    step.add_argument(
+    activations = step.add_mutually_exclusive_group()
+    activations.add_argument(
+        "--activations",
+        choices=("per-token", "two-part", "per-tensor"),
+        default="per-token",
+        help="scales are measured for each token (default), the same with 14 bits, or for a batch as a whole",
+    )
+    activations.add_argument(
         "--static", type=Path, metavar="FILE", help="fixed activation scales, measured on this text (a sentence a line)"
     )
     step.add_argument("--keep-all-rows", action="store_true", help="also output rows that target.spm cannot produce")
@@ -130,7 +137,7 @@ def _quantize(arguments: argparse.Namespace) -> None:
     from model_pack.dataset import read_text_pair
     from model_pack.quantization import Quantization
 
-    ranges = None
+    ranges = {}
     if arguments.static:
         texts = [segment.source for segment in read_text_pair(arguments.static, None)]
         ranges = calibrate(arguments.checkpoint, texts)
@@ -139,6 +146,7 @@ def _quantize(arguments: argparse.Namespace) -> None:
         per_channel=not arguments.per_tensor,
         reduce_range=arguments.reduce_range,
         excluded=tuple(arguments.exclude),
+        activations="static" if ranges else arguments.activations,
         activation_ranges=ranges,
     )
     build_pack(arguments.checkpoint, arguments.out, quantization, _say, keep_all_rows=arguments.keep_all_rows)

@@ -9,7 +9,7 @@ import onnx
 from numpy.typing import NDArray
 
 from model_pack.graph import CONTRIB, Graph
-from model_pack.quantization import Quantization, quantize_matrix
+from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matrix
 
 
 def linear(
@@ -19,29 +19,81 @@ def linear(
     bias: NDArray[np.float32],
     name: str,
     quantization: Quantization | None,
+    *,
+    lowest: float | None = None,
     output: str | None = None,
 ) -> str:
-    """x [..., K] -> x @ weight.T + bias [..., N]; weight [N, K] as torch stores it."""
+    """x [B, T, K] -> x @ weight.T + bias [B, T, N]; weight [N, K] as torch stores it.
+
+    Args:
+        lowest: a value that x is never below, where one is known: no integers are spent on what lies beyond.
+    """
     matrix = np.ascontiguousarray(weight.T)  # [K, N]
-    bias_name = graph.constant(bias, f"{name}.bias")
     if quantization is None or not quantization.covers(name):
         product = graph.op("MatMul", x, graph.constant(matrix, f"{name}.weight"))
-        return graph.op("Add", product, bias_name, output=output)
+        return graph.op("Add", product, graph.constant(bias, f"{name}.bias"), output=output)
 
     quantized = quantize_matrix(matrix, quantization)
-    values = graph.constant(quantized.values, f"{name}.weight")
-    scales = graph.constant(quantized.scales, f"{name}.scales")
-    zero_points = graph.constant(quantized.zero_points, f"{name}.zero_points")
-    if quantization.activation_ranges is None:
-        inputs = [x, values, scales, zero_points, bias_name]
+    if quantization.activations == "per-tensor":
+        inputs = [x, *_matrix(graph, name, quantized), graph.constant(bias, f"{name}.bias")]
         return graph.op("DynamicQuantizeMatMul", *inputs, domain=CONTRIB, output=output)
+    if quantization.activations == "static":
+        scale, zero = quantization.activation_ranges[name].scale_and_zero_point()
+        step = graph.constant(np.array(scale), f"{name}.input_scale")
+        zero_point = graph.constant(np.array(zero), f"{name}.input_zero_point")
+        y = _product(graph, graph.op("QuantizeLinear", x, step, zero_point), step, zero_point, name, quantized)
+        return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)
 
-    scale, zero_point = quantization.activation_ranges[name].scale_and_zero_point()
-    x_scale = graph.constant(np.array(scale), f"{name}.input_scale")
-    x_zero_point = graph.constant(np.array(zero_point), f"{name}.input_zero_point")
-    x = graph.op("QuantizeLinear", x, x_scale, x_zero_point)
-    inputs = [x, values, x_scale, scales, x_zero_point, zero_points, bias_name]
-    return graph.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB, output=output)
+    bounded = lowest is not None and quantization.activations == "per-token"
+    if lowest is not None and bounded:  # quantise x - lowest, never negative, and take off again what that adds
+        x = graph.op("Sub", x, graph.constant(np.array(lowest, np.float32), f"{name}.lowest"))
+        bias = (bias + lowest * quantized.restored().sum(0, dtype=np.float64)).astype(np.float32)
+    highest = graph.op("ReduceMax", x if bounded else graph.op("Abs", x), axes=[-1], keepdims=1)  # [B, T, 1]
+    # A vector of zeros becomes NaNs here, some integers in the product, and zeros where `highest` comes back.
+    scaled = graph.op("Div", x, highest)  # [B, T, K]: -1 to 1, or 0 to 1
+    if quantization.activations == "two-part":
+        y = _two_part_product(graph, scaled, name, quantized)
+    else:
+        step, zero_point = _step(graph, 255 if bounded else 127), _zero_point(graph, 0 if bounded else 128)
+        integers = graph.op("QuantizeLinear", scaled, step, zero_point)
+        y = _product(graph, integers, step, zero_point, name, quantized)
+    y = graph.op("Mul", y, highest)
+    return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)
+
+
+def _two_part_product(graph: Graph, x: str, name: str, matrix: QuantizedMatrix) -> str:
+    """x [B, T, K] within -1 to 1 -> x @ matrix [B, T, N]; 7 high bits and 7 low bits of x are rows of one product."""
+    step, fine_step, zero_point = _step(graph, 63), _step(graph, 63 * 128), _zero_point(graph, 64)
+    high = graph.op("QuantizeLinear", x, step, zero_point)
+    rest = graph.op("Sub", x, graph.op("DequantizeLinear", high, step, zero_point))
+    low = graph.op("QuantizeLinear", rest, fine_step, zero_point)
+    parts = graph.op("Concat", high, low, axis=0)  # [2B, T, K]
+    products = _product(graph, parts, fine_step, zero_point, name, matrix)  # [2B, T, N]
+    high, low = graph.op_many("Split", products, outputs=[f"{name}.high", f"{name}.low"], axis=0)
+    return graph.op("Add", graph.op("Mul", high, graph.constant(np.array(128, np.float32), "low_steps")), low)
+
+
+def _product(graph: Graph, x: str, step: str, zero_point: str, name: str, matrix: QuantizedMatrix) -> str:
+    """uint8 x [B, T, K] -> (x - zero_point) * step @ matrix [B, T, N]."""
+    values, scales, zero_points = _matrix(graph, name, matrix)
+    inputs = [x, values, step, scales, zero_point, zero_points]
+    return graph.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB)
+
+
+def _matrix(graph: Graph, name: str, matrix: QuantizedMatrix) -> list[str]:
+    return [
+        graph.constant(matrix.values, f"{name}.weight"),
+        graph.constant(matrix.scales, f"{name}.scales"),
+        graph.constant(matrix.zero_points, f"{name}.zero_points"),
+    ]
+
+
+def _step(graph: Graph, steps: int) -> str:
+    return graph.constant(np.array(1 / steps, np.float32), f"one_of_{steps}")
+
+
+def _zero_point(graph: Graph, value: int) -> str:
+    return graph.constant(np.array(value, np.uint8), f"zero_point_{value}")
 
 
 def layer_inputs(path: Path) -> tuple[bytes, dict[str, str]]:

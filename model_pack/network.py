@@ -34,6 +34,7 @@ HEAD = "output_head"  # the layer's name, as patterns of layers to exclude see i
 
 Tensors = dict[str, dict[str, list[str]]]  # by graph, then "inputs" and "outputs": names in order
 
+_LOWEST = {"relu": 0.0, "gelu": -0.17, "swish": -0.27847, "silu": -0.27847}  # what an activation is never below
 _LAYER_NORM_EPSILON = 1e-5  # torch.nn.LayerNorm's default, which transformers leaves as it is
 
 
@@ -130,9 +131,9 @@ def cache_names(kind: str, config: Config) -> list[str]:
     return [f"{kind}.{layer}.{part}" for layer in range(config.decoder_layers) for part in ("key", "value")]
 
 
-def _linear(graph: Graph, x: str, name: str, network: Network) -> str:
+def _linear(graph: Graph, x: str, name: str, network: Network, lowest: float | None = None) -> str:
     weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
-    return linear(graph, x, weight, bias, name, network.quantization)
+    return linear(graph, x, weight, bias, name, network.quantization, lowest=lowest)
 
 
 def _joined_linear(graph: Graph, x: str, names: list[str], joined_name: str, network: Network) -> str:
@@ -150,9 +151,10 @@ def _project(graph: Graph, x: str, attention: str, projections: str, network: Ne
 
 
 def _feed_forward(graph: Graph, x: str, layer: str, network: Network) -> str:
+    activation = network.config.activation_function
     y = _linear(graph, x, f"{layer}.fc1", network)
-    y = _activation(graph, y, network.config.activation_function)
-    y = _linear(graph, y, f"{layer}.fc2", network)
+    y = _activation(graph, y, activation)
+    y = _linear(graph, y, f"{layer}.fc2", network, lowest=_LOWEST[activation])
     return _add_and_normalize(graph, x, y, f"{layer}.final_layer_norm", network)
 
 

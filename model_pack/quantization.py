@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -27,22 +27,34 @@ class Range:
         return scale, np.uint8(np.clip(np.rint(-low / scale), 0, 255))
 
 
+# How activations become integers. "per-token": 8 bits, one scale for each token's vector, measured when it is
+# computed. "two-part": the same, with 14 bits in two parts. "per-tensor": 8 bits, one measured scale for all tokens
+# of a batch. "static": 8 bits, one scale fixed when the pack is built.
+Activations = Literal["per-token", "two-part", "per-tensor", "static"]
+
+
 @dataclass(frozen=True)
 class Quantization:
     """What is quantised, and how.
 
-    Signed weights with a scale for each column are the default: of the kernels measured they are the
-    fastest and the least noisy.
+    Signed weights with a scale for each column are the default: of the kernels measured they are the fastest and
+    the least noisy. So are scales for each token, without which a sentence's result depends on its batch.
     """
 
     weights: Literal["int8", "uint8"] = "int8"
     per_channel: bool = True
-    reduce_range: bool = False  # 7-bit weights, whose sums cannot saturate on x86 without VNNI
+    reduce_range: bool = False  # 7-bit weights
     excluded: tuple[str, ...] = ()  # shell-style patterns of layer names that stay float32
-    activation_ranges: Mapping[str, Range] | None = None  # by layer; None: measured anew at every product
+    activations: Activations = "per-token"
+    activation_ranges: Mapping[str, Range] = field(default_factory=dict)  # by layer, for static activations
 
     def covers(self, layer: str) -> bool:
         return not any(fnmatchcase(layer, pattern) for pattern in self.excluded)
+
+    @property
+    def sums_fit_16_bits(self) -> bool:
+        """Whether sums of two products do, as x86 without VNNI needs for its fast kernels to be exact."""
+        return self.reduce_range or self.activations == "two-part"
 
     def describe(self) -> dict[str, Any]:
         """What a manifest says of it."""
@@ -52,7 +64,8 @@ class Quantization:
             "per_channel": self.per_channel,
             "reduce_range": self.reduce_range,
             "excluded": list(self.excluded),
-            "activations": "dynamic" if self.activation_ranges is None else "static",
+            "activations": self.activations,
+            "sums_fit_16_bits": self.sums_fit_16_bits,
         }
 
 
@@ -63,6 +76,11 @@ class QuantizedMatrix:
     values: NDArray[Any]  # int8 or uint8 [K, N]
     scales: NDArray[np.float32]  # [N] or []
     zero_points: NDArray[Any]  # of the values' dtype, shaped as the scales
+
+    def restored(self) -> NDArray[np.float32]:
+        """[K, N]"""
+        restored: NDArray[np.float32] = (self.values.astype(np.float32) - self.zero_points) * self.scales
+        return restored
 
 
 def quantize_matrix(matrix: NDArray[np.float32], quantization: Quantization) -> QuantizedMatrix:

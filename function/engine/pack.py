@@ -78,6 +78,7 @@ class ModelPack:
     path: Path
     model_id: str
     precision: str
+    sums_fit_16_bits: bool  # whether fast int8 kernels are exact for it on x86 without VNNI, too
     source: Language
     targets: tuple[Language, ...]
     network: Network
@@ -104,6 +105,7 @@ class ModelPack:
                 path=path,
                 model_id=manifest["model"]["id"],
                 precision=manifest["quantization"]["precision"],
+                sums_fit_16_bits=manifest["quantization"].get("sums_fit_16_bits", False),
                 source=_language(languages["source"]),
                 targets=tuple(_language(entry) for entry in languages["targets"]),
                 network=Network(**manifest["network"]),

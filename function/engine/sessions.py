@@ -37,8 +37,8 @@ def open_decoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
 def has_exact_int8_kernels() -> bool:
     """Whether ORT's fast int8 kernels give the right sums on this processor.
 
-    On x86 without VNNI they add in 16 bits and saturate, so the slower exact ones must be asked for
-    (elsewhere asking for them costs up to 1.7x the time).
+    On x86 without VNNI they add two products in 16 bits and saturate, so for packs whose sums may not fit the
+    slower exact ones must be asked for (1.1 to 1.2x the time there; elsewhere asking costs up to 1.7x).
     """
     return platform.machine() not in ("x86_64", "AMD64") or __cpu_features__.get("AVX512VNNI", False)
 
@@ -49,7 +49,7 @@ def _open(pack: ModelPack, file: str, expected: Tensors, threads: int, *, spinni
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", str(int(spinning)))
-    if not has_exact_int8_kernels():
+    if not pack.sums_fit_16_bits and not has_exact_int8_kernels():
         options.add_session_config_entry("session.x64quantprecision", "1")
     path = pack.path / file
     try:
