@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from function.engine.batching import batches
-from function.engine.greedy import GreedySearch, OutOfTime
 from function.engine.pack import Language, ModelPack
-from function.engine.sessions import open_decoder, open_encoder
+from function.engine.searches import Searches
 from function.engine.tokenizer import Tokenizer
 
 
@@ -81,22 +79,15 @@ class Translator:
             else:
                 source_ids[index] = ids
 
-        encoded = list(source_ids)
-        for batch in batches([len(source_ids[index]) for index in encoded]):
-            indices = [encoded[position] for position in batch]
-            try:
-                hypotheses = self._search([source_ids[index] for index in indices], is_out_of_time)
-            except OutOfTime:
-                for index in indices:
-                    results[index] = Unfinished("there was not enough time to translate this much text.")
-                continue
-            for index, hypothesis in zip(indices, hypotheses, strict=True):
-                results[index] = Translation(
-                    self._tokenizer.decode(hypothesis.token_ids),
-                    hypothesis.score,
-                    len(source_ids[index]),
-                    len(hypothesis.token_ids),
-                )
+        if not source_ids:
+            return results
+        hypotheses = self._search(list(source_ids.values()), is_out_of_time)
+        for (index, ids), hypothesis in zip(source_ids.items(), hypotheses, strict=True):
+            if hypothesis is None:
+                results[index] = Unfinished("there was not enough time to translate this much text.")
+            else:
+                text = self._tokenizer.decode(hypothesis.token_ids)
+                results[index] = Translation(text, hypothesis.score, len(ids), len(hypothesis.token_ids))
         return results
 
     @cached_property
@@ -104,8 +95,8 @@ class Translator:
         return Tokenizer(self.pack)
 
     @cached_property
-    def _search(self) -> GreedySearch:
-        return GreedySearch(self.pack, open_encoder(self.pack, self._threads), open_decoder(self.pack, self._threads))
+    def _search(self) -> Searches:
+        return Searches(self.pack, self._threads)
 
 
 def _replace_lone_surrogates(text: str) -> str:

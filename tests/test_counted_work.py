@@ -1,0 +1,97 @@
+"""What a decoder step does, counted: operators that run, and bytes of weights that are read.
+
+Time is measured in benchmarks. Counts do not depend on the machine: whoever changes one has changed the
+cost of every step, and says so here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+from function.engine.greedy import GreedySearch
+from function.engine.pack import ModelPack
+from function.engine.sessions import DISABLED_OPTIMIZERS, open_decoder, open_encoder
+from function.engine.tokenizer import Tokenizer
+
+# The starter: 2 decoder layers, d_model 256, feed-forward 1024, 7,000 target ids.
+_LAYERS, _D, _FFN, _TARGET_IDS = 2, 256, 1024, 7000
+
+
+@pytest.fixture(scope="module")
+def optimized_decoder(int8_pack: Path, tmp_path_factory: pytest.TempPathFactory) -> onnx.ModelProto:
+    """The decoder step as ONNX Runtime runs it, after its own rewriting."""
+    path = tmp_path_factory.mktemp("optimized") / "decoder.onnx"
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(path)
+    ort.InferenceSession(
+        str(int8_pack / "decoder.onnx"),
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=DISABLED_OPTIMIZERS,
+    )
+    return onnx.load(path, load_external_data=False)
+
+
+def test_operators_of_a_step(optimized_decoder: onnx.ModelProto) -> None:
+    counted = Counter(node.op_type for node in optimized_decoder.graph.node)
+
+    products = 6 * _LAYERS + 1  # q/k/v in one, output, query, output, two of the feed-forward; the output head
+    assert counted == {
+        "MatMulIntegerToFloat": products,
+        "QuantizeLinear": products,
+        "ReduceMax": products,
+        "Abs": products - _LAYERS,  # what goes into fc2 is shifted above zero instead
+        "Sub": _LAYERS,
+        "Div": products,
+        "Mul": products + 2,  # and the scales of the embedding
+        "Add": products + 3 * _LAYERS + 1,  # biases, residuals, the position
+        "LayerNormalization": 3 * _LAYERS,
+        "MultiHeadAttention": 2 * _LAYERS,
+        "QuickGelu": _LAYERS,
+        "Split": _LAYERS,
+        "Gather": 3,
+        "Cast": 1,
+        "Transpose": 1,
+        "Unsqueeze": 1,
+        "Shape": 1,
+    }
+
+
+def test_bytes_of_weights_read_in_a_step(optimized_decoder: onnx.ModelProto) -> None:
+    weights = {tensor.name: tensor for tensor in optimized_decoder.graph.initializer}
+    read = [weights[node.input[1]] for node in optimized_decoder.graph.node if node.op_type == "MatMulIntegerToFloat"]
+
+    assert {tensor.data_type for tensor in read} == {onnx.TensorProto.INT8}
+    layer = 3 * _D * _D + _D * _D + _D * _D + _D * _D + 2 * _D * _FFN
+    assert sum(int(np.prod(tensor.dims)) for tensor in read) == _LAYERS * layer + _D * _TARGET_IDS
+
+
+def test_runs_of_the_graphs(int8_pack: Path) -> None:
+    pack = ModelPack.open(int8_pack)
+    encoder, decoder = (_CountingSession(open_(pack, 1)) for open_ in (open_encoder, open_decoder))
+    sentences = [Tokenizer(pack).encode_text(text) for text in ("Good morning.", "The cat sat on the mat again.")]
+
+    hypotheses = GreedySearch(pack, encoder, decoder)(sentences)  # type: ignore[arg-type]
+
+    assert encoder.runs == 1
+    assert decoder.runs == max(len(hypothesis.token_ids) for hypothesis in hypotheses)
+    assert decoder.rows == sum(len(hypothesis.token_ids) for hypothesis in hypotheses), "finished sentences still run"
+
+
+class _CountingSession:
+    def __init__(self, session: ort.InferenceSession) -> None:
+        self._session = session
+        self.runs = self.rows = 0
+
+    def run(self, names: list[str], feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self.runs += 1
+        self.rows += len(feeds["input_ids"])
+        outputs: list[np.ndarray] = self._session.run(names, feeds)
+        return outputs
