@@ -5,6 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 EXPORT_VENV := .venv-export
 OPTIMUM_VENV := .venv-optimum
+BENCH_VENV := .venv-bench
 SAM_VENV := .venv-sam
 SAM_VERSION := 1.170.0
 MINISTACK_VENV := .venv-ministack
@@ -34,13 +35,15 @@ export TRANSLATE_TEXT := $(value TEXT)
 OUT ?= $(basename $(FILE)).translated$(suffix $(FILE))
 BULK_OPTIONS = $(if $(JOB),--job "$(JOB)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)") $(if $(COLUMN),--column "$(COLUMN)")
 
+BENCH_OPTIONS = $(if $(filter-out no,$(QUICK)),--quick)
+
 # What decides a pack's bytes.
 ENGINE := $(wildcard function/engine/*.py)
 BUILDER := $(wildcard model_pack/*.py)
 STARTER_FILES := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures clean
+.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures bench bench-cold clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,8 +134,8 @@ test-optimum: $(OPTIMUM_VENV)/stamp $(EXPORT_VENV)/stamp ## export the starter w
 	$(OPTIMUM_VENV)/bin/python -m model_pack export --via optimum --checkpoint $(STARTER) --out build/exports/starter-optimum
 	$(EXPORT_VENV)/bin/python -m model_pack verify --checkpoint $(STARTER) --optimum build/exports/starter-optimum
 
-test-cpus: $(VENV)/test.stamp ## compare INT8 on emulated processors: x86 without VNNI, and the arm64 layer (needs qemu-user)
-	$(RUN) -m pytest tests/cpus
+test-cpus: $(VENV)/test.stamp ## compare processors (emulated: x86 without VNNI, arm64) and 2,000 sentences alone and in batches (needs qemu-user)
+	EVERY_NTH_SENTENCE=1 $(RUN) -m pytest tests/cpus tests/test_same_answer.py
 
 test-chaos: $(VENV)/test.stamp $(MINISTACK_VENV)/stamp ## 10,000 messages while workers die and storage is slow
 	$(RUN) -m pytest -s tests/chaos
@@ -149,8 +152,14 @@ references: $(EXPORT_VENV)/stamp ## recompute the references in tests/references
 figures: $(VENV)/test.stamp pack ## measure, and rewrite the figures in README.md
 	$(RUN) -m benchmarks.figures
 
+bench: $(VENV)/run.stamp $(BENCH_VENV)/stamp ## measure speed, memory and size beside other systems, into build/bench; QUICK=yes for a first look
+	@$(RUN) -m benchmarks.bench $(BENCH_OPTIONS)
+
+bench-cold: $(VENV)/run.stamp $(BENCH_VENV)/stamp ## measure process start to first translation beside other systems; QUICK=yes for a first look
+	@$(RUN) -m benchmarks.cold $(BENCH_OPTIONS)
+
 clean: ## remove build products and environments
-	rm -rf build $(VENV) $(EXPORT_VENV) $(OPTIMUM_VENV) $(SAM_VENV) $(MINISTACK_VENV)
+	rm -rf build $(VENV) $(EXPORT_VENV) $(OPTIMUM_VENV) $(BENCH_VENV) $(SAM_VENV) $(MINISTACK_VENV)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.13 ...")'
@@ -178,6 +187,11 @@ $(EXPORT_VENV)/stamp: tests/export/requirements.txt model_pack/requirements.txt 
 $(OPTIMUM_VENV)/stamp: model_pack/optimum-requirements.txt
 	$(PYTHON) -m venv $(OPTIMUM_VENV)
 	$(OPTIMUM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r model_pack/optimum-requirements.txt
+	touch $@
+
+$(BENCH_VENV)/stamp: benchmarks/requirements.txt model_pack/optimum-requirements.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	touch $@
 
 $(SAM_VENV)/stamp: Makefile

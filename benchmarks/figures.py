@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _setting() -> str:
-    names = ("onnxruntime", "numpy", "tokenizers", "sacrebleu")
+    names = ("onnxruntime", "numpy", "sacrebleu")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return (
         f"Measured with `make figures` on {datetime.now(UTC):%Y-%m-%d}: {_processor()}, {vcpu_count()} threads, "

@@ -1,9 +1,7 @@
-"""The runtime layer: numpy, onnxruntime and tokenizers, less what translating never touches."""
+"""The runtime layer: numpy and onnxruntime, less what translating never touches."""
 
 from __future__ import annotations
 
-import shutil
-import struct
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +11,8 @@ from pathlib import Path
 from layer import wheels
 from layer.archive import files_in, put_in_place, settle, size_of
 from layer.bytecode import compile_sources
-from layer.errors import LayerError
 
 FOLDER = "python"  # in the layer: Lambda has /opt/python on its path
-
-_LICENCE = Path(__file__).parent.parent / "LICENSE"
 
 
 @dataclass(frozen=True)
@@ -75,9 +70,7 @@ def build_runtime(architecture: str, out: Path, python: Path | None, say: Callab
         wheels.install(architecture, folder)
         for removal in REMOVALS:
             say(f"  less {_remove(folder, removal) / 1e6:4.1f} MB: {removal.what}")
-        say(f"  less {_shorten(_only(folder, 'tokenizers/*.so')) / 1e6:4.1f} MB: tokenizers' symbols for debuggers")
         _remove_empty_folders(folder)
-        _add_licence(folder)
         if python:
             say(f"Compiling the sources with {python}")
             compile_sources(folder, python)
@@ -99,42 +92,3 @@ def _remove_empty_folders(folder: Path) -> None:
     for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
         if not any(path.iterdir()):
             path.rmdir()
-
-
-def _shorten(library: Path) -> int:
-    """Cut off what no segment of a shared object reaches; returns the bytes saved.
-
-    The loader maps segments. Behind the last of them lie the symbols for debuggers and the table of sections,
-    3 MB in tokenizers. `strip` would do the same, but only for processors that it was built for.
-    Not for numpy's libraries: auditwheel has moved their parts about.
-
-    Raises:
-        LayerError: the file is no 64-bit ELF object.
-    """
-    content = bytearray(library.read_bytes())
-    if content[:6] != b"\x7fELF\x02\x01":
-        raise LayerError(f"{library.name} is no 64-bit ELF object: the wheel is not the one that was expected.")
-    (first_header,) = struct.unpack_from("<Q", content, 0x20)
-    header_size, count = struct.unpack_from("<HH", content, 0x36)
-    ends: list[int] = []
-    for position in range(first_header, first_header + count * header_size, header_size):
-        offset, _, _, size = struct.unpack_from("<4Q", content, position + 8)
-        ends.append(offset + size)
-    struct.pack_into("<Q", content, 0x28, 0)  # where the table of sections begins
-    struct.pack_into("<HH", content, 0x3C, 0, 0)  # how many sections; which of them names the others
-    library.write_bytes(content[: max(ends)])
-    return len(content) - max(ends)
-
-
-def _add_licence(folder: Path) -> None:
-    """Tokenizers' wheel names its licence, Apache-2.0, without the text that must go with every copy."""
-    licences = _only(folder, "tokenizers-*.dist-info") / "licenses"
-    licences.mkdir(exist_ok=True)
-    shutil.copyfile(_LICENCE, licences / "LICENSE")
-
-
-def _only(folder: Path, pattern: str) -> Path:
-    found = list(folder.glob(pattern))
-    if len(found) != 1:
-        raise LayerError(f"the wheels have {len(found)} of {pattern}, one was expected: see layer/runtime.py.")
-    return found[0]

@@ -22,7 +22,7 @@ from model_pack.network import Network, Tensors, write_network
 from model_pack.quantization import Quantization
 from model_pack.tokenizer import target_rows, write_tokenizer
 
-_TOOLS = ("numpy", "onnx", "onnxruntime", "safetensors", "sentencepiece", "tokenizers")
+_TOOLS = ("numpy", "onnx", "onnxruntime", "safetensors", "sentencepiece")
 
 
 GraphWriter = Callable[[Checkpoint, list[int], Path], Tensors]

@@ -26,7 +26,7 @@ from model_pack.dataset import Segment, base_code
 from model_pack.errors import ModelPackError
 from model_pack.files import write_atomically
 
-_TOOLS = ("numpy", "onnxruntime", "sacrebleu", "tokenizers")
+_TOOLS = ("numpy", "onnxruntime", "sacrebleu")
 # Enough to batch by length, few enough that the bar moves. Dynamic quantisation makes INT8 outputs depend on what
 # else is in the batch, so another number here gives slightly other figures; it is in the provenance.
 _SEGMENTS_PER_CALL = 256

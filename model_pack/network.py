@@ -228,7 +228,8 @@ def _embed(graph: Graph, ids: str, table: NDArray[np.float32], name: str, networ
         x = _look_up(graph, ids, table, f"{name}.weight", axis)
     else:
         # One scale a row of the embedding, which is a column of the output head.
-        quantized = quantize_matrix(table if axis == 1 else np.ascontiguousarray(table.T), quantization)
+        columns = table if axis == 1 else np.ascontiguousarray(table.T)
+        quantized = quantize_matrix(columns, quantization, is_multiplied=axis == 1)
         values = quantized.values if axis == 1 else np.ascontiguousarray(quantized.values.T)
         x = graph.op("Cast", _look_up(graph, ids, values, f"{name}.weight", axis), to=TensorProto.FLOAT)
         if quantization.weights == "uint8":

@@ -12,6 +12,22 @@ from numpy.typing import NDArray
 
 _UINT8_ZERO = 128
 
+# x86 without VNNI (AVX2, AVX-512BW) multiplies bytes with an instruction that adds two neighbouring products in 16
+# bits and saturates (VPMADDUBSW in Intel's Software Developer's Manual). With weights whose sum in two neighbouring
+# rows is at most this it cannot: 255 * 128 < 32768. So fast kernels are exact on every processor.
+_MAX_PAIR = 128
+_SHRINKAGES = (
+    1.0,
+    0.9,
+    0.85,
+    0.8,
+    0.75,
+    0.7,
+    0.65,
+    0.6,
+)  # of the integers' range, tried for the least error under that limit
+_COLUMNS_AT_ONCE = 4096  # bounds the memory of trying
+
 
 @dataclass(frozen=True)
 class Range:
@@ -51,11 +67,6 @@ class Quantization:
     def covers(self, layer: str) -> bool:
         return not any(fnmatchcase(layer, pattern) for pattern in self.excluded)
 
-    @property
-    def sums_fit_16_bits(self) -> bool:
-        """Whether sums of two products do, as x86 without VNNI needs for its fast kernels to be exact."""
-        return self.reduce_range or self.activations == "two-part"
-
     def describe(self) -> dict[str, Any]:
         """What a manifest says of it."""
         return {
@@ -65,7 +76,6 @@ class Quantization:
             "reduce_range": self.reduce_range,
             "excluded": list(self.excluded),
             "activations": self.activations,
-            "sums_fit_16_bits": self.sums_fit_16_bits,
         }
 
 
@@ -83,12 +93,54 @@ class QuantizedMatrix:
         return restored
 
 
-def quantize_matrix(matrix: NDArray[np.float32], quantization: Quantization) -> QuantizedMatrix:
-    """Symmetric quantisation of a matrix [K, N] whose columns are the outputs of a product."""
-    limit = 63 if quantization.reduce_range else 127
+def quantize_matrix(
+    matrix: NDArray[np.float32], quantization: Quantization, *, is_multiplied: bool = True
+) -> QuantizedMatrix:
+    """Symmetric quantisation of a matrix [K, N] whose columns are the outputs of a product.
+
+    Args:
+        is_multiplied: False for a table that is only looked up, whose neighbouring rows never meet.
+    """
+    # Each of the two parts of an activation has 7 bits, and 7-bit weights fit, too.
+    fits = not is_multiplied or quantization.activations == "two-part" or quantization.reduce_range
     highest = np.abs(matrix).max(0 if quantization.per_channel else None)  # [N] or []
+    limit = 63 if quantization.reduce_range else 127
     scales = (np.maximum(highest, np.finfo(np.float32).tiny * limit) / limit).astype(np.float32)
-    values = np.rint(matrix / scales)
+    values, scales = (np.rint(matrix / scales), scales) if fits else _least_error(matrix, scales)
     if quantization.weights == "uint8":
         return QuantizedMatrix((values + _UINT8_ZERO).astype(np.uint8), scales, np.full(scales.shape, 128, np.uint8))
     return QuantizedMatrix(values.astype(np.int8), scales, np.zeros(scales.shape, np.int8))
+
+
+def _least_error(
+    matrix: NDArray[np.float32], scales: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Integers [K, N] of which no pair exceeds _MAX_PAIR, and their scales: as given, or larger ones if that errs less."""
+    if scales.ndim and matrix.shape[1] > _COLUMNS_AT_ONCE:
+        starts = range(0, matrix.shape[1], _COLUMNS_AT_ONCE)
+        parts = [slice(start, start + _COLUMNS_AT_ONCE) for start in starts]
+        found = [_least_error(matrix[:, part], scales[part]) for part in parts]
+        return np.concatenate([values for values, _ in found], 1), np.concatenate([scales for _, scales in found])
+
+    best_values, best_scales = matrix, scales
+    least: NDArray[np.float32] = np.full(scales.shape, np.inf, np.float32)
+    for shrinkage in _SHRINKAGES:
+        tried = (scales / np.float32(shrinkage)).astype(np.float32)
+        values = _limit_pairs(np.rint(matrix / tried))
+        error = np.square(values * tried - matrix).sum(0 if scales.ndim else None)
+        is_better = error < least
+        least = np.where(is_better, error, least)
+        best_values, best_scales = np.where(is_better, values, best_values), np.where(is_better, tried, best_scales)
+    return best_values, best_scales
+
+
+def _limit_pairs(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Take from neighbouring rows of one sign, half from each, what exceeds _MAX_PAIR together."""
+    first, second = values[0::2], values[1::2]
+    first = first[: len(second)]  # an odd last row has no neighbour
+    excess = np.where(first * second > 0, np.maximum(np.abs(first + second) - _MAX_PAIR, 0), 0)
+    sign = np.sign(first)
+    limited = values.copy()
+    limited[0 : 2 * len(second) : 2] -= sign * np.ceil(excess / 2)
+    limited[1::2] -= sign * np.floor(excess / 2)
+    return limited

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tokenizers
+import numpy as np
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import models
 
 from function.engine.charsmap import Charsmap
-from function.engine.tokenizer import CHARSMAP_FILE, SOURCE_VOCABULARY_FILE, TARGET_VOCABULARY_FILE, UNIGRAM_FILE
+from function.engine.tokenizer import (
+    CHARSMAP_FILE,
+    ID_TYPE,
+    SCORE_TYPE,
+    SOURCE_IDS_FILE,
+    SOURCE_SCORES_FILE,
+    SOURCE_VOCABULARY_FILE,
+    TARGET_VOCABULARY_FILE,
+)
+from function.engine.unigram import pieces_stay_within_words
 from model_pack.checkpoint import Checkpoint
 from model_pack.errors import ModelPackError
 
@@ -86,8 +94,8 @@ def write_tokenizer(checkpoint: Checkpoint, target_pieces: list[str], out: Path)
     """Write the tokenizer files into folder `out`; returns what the manifest says of them.
 
     Raises:
-        ModelPackError: source.spm is not one that the engine's tokenizer can follow, or vocab.json
-            lacks a special token.
+        ModelPackError: source.spm is not one that the engine's tokenizer can follow, vocab.json
+            lacks a special token, or a piece has a line break.
     """
     source = read_spm(checkpoint.path / "source.spm")
     special = {
@@ -99,12 +107,26 @@ def write_tokenizer(checkpoint: Checkpoint, target_pieces: list[str], out: Path)
         if token not in checkpoint.source_vocabulary:
             raise ModelPackError(f"{checkpoint.path / 'vocab.json'} lacks the special token {token!r}.")
 
-    # The unknown piece is empty so that no text can match it: a literal "<unk>" is text like any other.
-    unigram = tokenizers.Tokenizer(models.Unigram([("", 0.0), *source.pieces], unk_id=0, byte_fallback=False))
-    unigram.save(str(out / UNIGRAM_FILE), pretty=False)
+    vocabulary = checkpoint.source_vocabulary
+    pieces = [piece for piece, _ in source.pieces]
+    lines = [*pieces, *sorted(vocabulary.keys() - set(pieces))]
+    ids = [vocabulary.get(piece, vocabulary[special["unk_token"]]) for piece in lines]
+    _write_lines(out / SOURCE_VOCABULARY_FILE, lines)
+    np.array(ids, ID_TYPE).tofile(out / SOURCE_IDS_FILE)
+    np.array([score for _, score in source.pieces], SCORE_TYPE).tofile(out / SOURCE_SCORES_FILE)
+    _write_lines(out / TARGET_VOCABULARY_FILE, target_pieces)
     (out / CHARSMAP_FILE).write_bytes(source.charsmap)
-    by_id = {id_: piece for piece, id_ in checkpoint.source_vocabulary.items()}
-    sources = [by_id.get(id_, "") for id_ in range(max(by_id) + 1)]
-    (out / SOURCE_VOCABULARY_FILE).write_text("\n".join(sources), "utf-8")
-    (out / TARGET_VOCABULARY_FILE).write_text("\n".join(target_pieces), "utf-8")
-    return {**special, "keeps_ascii": not Charsmap(source.charsmap, keeps_ascii=False).maps_ascii()}
+    return {
+        **special,
+        "source_eos_id": vocabulary[special["eos_token"]],
+        "source_unk_id": vocabulary[special["unk_token"]],
+        "keeps_ascii": not Charsmap(source.charsmap, keeps_ascii=False).maps_ascii(),
+        "pieces_stay_within_words": pieces_stay_within_words(pieces),
+    }
+
+
+def _write_lines(path: Path, pieces: list[str]) -> None:
+    for piece in pieces:
+        if "\n" in piece:
+            raise ModelPackError(f"{path.name} cannot hold the piece {piece!r}: a line break in a piece is not known.")
+    path.write_text("\n".join(pieces), "utf-8")

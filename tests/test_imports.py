@@ -14,7 +14,7 @@ from tests.events import http_api_event, sqs_event
 from tests.paths import ROOT
 
 FORBIDDEN = {"torch", "transformers", "sentencepiece", "onnx", "boto3", "botocore", "model_pack", "safetensors"}
-ALLOWED = {"function", "numpy", "onnxruntime", "tokenizers", *sys.stdlib_module_names}
+ALLOWED = {"function", "numpy", "onnxruntime", *sys.stdlib_module_names}
 
 PROGRAM = """
 import importlib, json, sys
@@ -63,6 +63,6 @@ def test_a_handler_that_has_translated_has_loaded_only_what_lambda_has(
     result = json.loads(output)
     loaded = set(result["loaded"])
     assert "translatedText" in json.dumps(result["response"])
-    assert {"onnxruntime", "tokenizers", "numpy"} <= loaded
+    assert {"onnxruntime", "numpy"} <= loaded
     assert not loaded & FORBIDDEN
     assert {name for name in loaded if not name.startswith("_")} <= ALLOWED

@@ -28,7 +28,7 @@ from tests.paths import ROOT
 ARCHITECTURE = "arm64" if platform.machine() == "aarch64" else "x86_64"
 EVENT = http_api_event("POST", "/translate", {"q": "Good morning.", "source": "en", "target": "zh"})
 
-# Notes what Python compiles, then translates. The handler loads all three packages.
+# Notes what Python compiles, then translates. The handler loads both packages.
 TRANSLATE = """
 import json, sys
 from importlib.machinery import SourceFileLoader
@@ -48,7 +48,7 @@ IMPORT_ALL = """
 import importlib, json, pkgutil, warnings
 warnings.simplefilter("ignore")
 failed = {}
-for name in ("numpy", "onnxruntime", "tokenizers"):
+for name in ("numpy", "onnxruntime"):
     for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):
         try:
             importlib.import_module(module.name)
@@ -138,24 +138,23 @@ def test_the_runtime_layer_has_the_same_bytes_when_sam_builds_it(
     assert digests[0] == digests[1]
 
 
-def test_the_runtime_layer_holds_three_packages_with_their_licences(runtime_layer: Path) -> None:
+def test_the_runtime_layer_holds_two_packages_with_their_licences(runtime_layer: Path) -> None:
     names = {path.name for path in (runtime_layer / "python").iterdir()}
     files = set(facts(runtime_layer / "python"))
-    packages = {"numpy", "numpy.libs", "onnxruntime", "tokenizers"}
+    packages = {"numpy", "numpy.libs", "onnxruntime"}
 
     assert {name for name in names if not name.endswith(".dist-info")} == packages
-    assert {name.partition("-")[0] for name in names - packages} == {"numpy", "onnxruntime", "tokenizers"}
+    assert {name.partition("-")[0] for name in names - packages} == {"numpy", "onnxruntime"}
     assert not [name for name in files if any(removal.takes(name) for removal in REMOVALS)]
     assert {"onnxruntime/LICENSE", "onnxruntime/ThirdPartyNotices.txt"} <= files
-    for package in ("numpy", "tokenizers"):
-        assert any(re.match(rf"{package}-.*\.dist-info/licenses/LICENSE", name) for name in files)
+    assert any(re.match(r"numpy-.*\.dist-info/licenses/LICENSE", name) for name in files)
 
 
 def test_every_removal_removes_something(runtime_layer: Path, said: list[str]) -> None:
     saved = [float(line.split()[1]) for line in said if line.startswith("  less ")]
 
     assert runtime_layer.is_dir()
-    assert len(saved) == len(REMOVALS) + 1
+    assert len(saved) == len(REMOVALS)
     assert all(saved)
 
 
@@ -166,7 +165,7 @@ def test_the_runtime_layer_alone_translates_and_compiles_nothing(
 
     assert result["response"]["statusCode"] == 200
     assert json.loads(result["response"]["body"])["translatedText"] == "早安。"
-    for package in ("numpy", "onnxruntime", "tokenizers"):
+    for package in ("numpy", "onnxruntime"):
         assert any(Path(file).is_relative_to(runtime_layer / "python" / package) for file in result["files"])
     assert not [file for file in result["files"] if "site-packages" in file]
     assert any(Path(file).is_relative_to(ROOT / "function") for file in result["files"])
@@ -195,7 +194,7 @@ def test_the_runtime_layers_bytecode_is_taken_unchecked_and_names_its_place_in_l
 
 
 def test_the_runtime_layer_stays_small(runtime_layer: Path) -> None:
-    assert size_of(runtime_layer) < 95e6
+    assert size_of(runtime_layer) < 88e6
 
 
 def test_a_layer_without_bytecode_translates_too(runtime_layer: Path, python: Path, int8_pack: Path) -> None:

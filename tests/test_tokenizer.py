@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
+from function.engine.charsmap import Charsmap
 from function.engine.pack import ModelPack
 from function.engine.tokenizer import Tokenizer
+from function.engine.unigram import UnigramModel, pieces_stay_within_words
 from model_pack.build import build_pack
+from model_pack.tokenizer import read_spm
 from tests.checkpoints import write_checkpoint
 from tests.paths import CORPORA, OPUS_FILES, REFERENCES, SHARED, STARTER, sha256
 
@@ -61,6 +68,48 @@ def test_every_line_of_real_text_has_marian_ids(name: str, tokenizer: Tokenizer,
     digest = hashlib.sha256("\n".join(json.dumps(tokenizer.encode(line)) for line in lines).encode()).hexdigest()
 
     assert (len(lines), digest) == (expected["lines"], expected["ids_sha256"])
+
+
+def repetitive_texts(seed: int) -> Iterator[str]:
+    """Texts whose best segmentations differ by the rounding of their scores, or by nothing."""
+    source = random.Random(seed)
+    for _ in range(500):
+        letters = source.choice(["ab", "abcdefghijklmnopqrstuvwxyz .!-=019", "ha 哈☃"])
+        unit = "".join(source.choice(letters) for _ in range(source.randint(1, 8)))
+        yield "x" * source.randint(0, 100) + unit * source.randint(1, 30)
+
+
+def test_repetition_is_cut_as_sentencepiece_cuts_it(name: str, tokenizer: Tokenizer) -> None:
+    processor = SentencePieceProcessor(model_file=str(SOURCES[name] / "source.spm"))
+    vocabulary = json.loads((SOURCES[name] / "vocab.json").read_text("utf-8"))
+
+    for text in [*repetitive_texts(seed=1), "ab" * 5_000, "a b" * 5_000]:
+        pieces = processor.encode(text, out_type=str)
+        assert tokenizer.encode(text) == [vocabulary.get(piece, vocabulary["<unk>"]) for piece in [*pieces, "</s>"]]
+
+
+def test_pieces_that_reach_over_words_are_cut_as_sentencepiece_cuts_them(tmp_path: Path) -> None:
+    model = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(["how are you", "how is it", "are you how", "it is how it is"] * 50),
+        model_writer=model,
+        vocab_size=60,
+        hard_vocab_limit=False,
+        split_by_whitespace=False,
+        minloglevel=2,
+    )
+    (tmp_path / "source.spm").write_bytes(model.getvalue())
+    spm = read_spm(tmp_path / "source.spm")
+    pieces, scores = zip(*spm.pieces, strict=True)
+    unigram = UnigramModel(pieces, scores, within_words=pieces_stay_within_words(pieces))
+    charsmap = Charsmap(spm.charsmap, keeps_ascii=False)
+    processor = SentencePieceProcessor(model_proto=model.getvalue())
+    source = random.Random(1)
+
+    assert not pieces_stay_within_words(pieces)
+    for _ in range(500):
+        text = " ".join(source.choice(["how", "are", "you", "is", "it", "who", "☃"]) for _ in range(20))
+        assert unigram.segment(charsmap.normalize(text)) == processor.encode(text, out_type=str)
 
 
 @pytest.mark.parametrize("text", ["a </s> b", "<unk>", "x <pad>", ">>cmn_Hans<< hello"])

@@ -1,9 +1,8 @@
 """SentencePiece's text normalisation, exactly: the character map compiled into an spm file.
 
-`tokenizers` applies the same map grapheme by grapheme, which differs on combining marks; token ids
-that equal SentencePiece's need the longest match at each position. The map is a darts-clone double
-array over UTF-8 bytes (https://github.com/s-yata/darts-clone, unit layout), followed by its
-replacement texts, each ended by a zero byte; SentencePiece stores it as `precompiled_charsmap`.
+At each position the longest match is replaced, also where that parts a letter from its combining marks.
+The map is a darts-clone double array over UTF-8 bytes (https://github.com/s-yata/darts-clone, unit layout),
+followed by its replacement texts, each ended by a zero byte; SentencePiece stores it as `precompiled_charsmap`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 _CHUNK_BYTES = 1 << 20
 
@@ -78,7 +78,6 @@ class ModelPack:
     path: Path
     model_id: str
     precision: str
-    sums_fit_16_bits: bool  # whether fast int8 kernels are exact for it on x86 without VNNI, too
     source: Language
     targets: tuple[Language, ...]
     network: Network
@@ -105,7 +104,6 @@ class ModelPack:
                 path=path,
                 model_id=manifest["model"]["id"],
                 precision=manifest["quantization"]["precision"],
-                sums_fit_16_bits=manifest["quantization"].get("sums_fit_16_bits", False),
                 source=_language(languages["source"]),
                 targets=tuple(_language(entry) for entry in languages["targets"]),
                 network=Network(**manifest["network"]),

@@ -7,22 +7,26 @@ not know may still be a piece of the vocabulary.
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
-from pathlib import Path
 
-import tokenizers
+import numpy as np
 
 from function.engine.charsmap import SPACE_MARK, Charsmap
+from function.engine.lines import Lines
 from function.engine.pack import ModelPack
-from function.engine.unigram import UnigramModel, has_repetition
+from function.engine.unigram import UnigramModel
 
-UNIGRAM_FILE = "unigram.json"
 CHARSMAP_FILE = "charsmap.bin"
+# The pieces of source.spm in its order, and after them the rest of the vocabulary, by code point, for bisection.
 SOURCE_VOCABULARY_FILE = "source_vocabulary.txt"
-TARGET_VOCABULARY_FILE = "target_vocabulary.txt"
+SOURCE_IDS_FILE = "source_ids.bin"  # one for each line of it
+SOURCE_SCORES_FILE = "source_scores.bin"  # one for each piece of source.spm
+TARGET_VOCABULARY_FILE = "target_vocabulary.txt"  # the line of a piece is its id
+
+ID_TYPE = "<u4"
+SCORE_TYPE = "<f4"
 
 _LANGUAGE_CODE = re.compile(r">>.*?<<", re.DOTALL)
 
@@ -35,15 +39,17 @@ class Tokenizer:
     """
 
     def __init__(self, pack: ModelPack) -> None:
-        self._unigram_path = pack.path / UNIGRAM_FILE
-        self._unigram = tokenizers.Tokenizer.from_file(str(self._unigram_path))
-        # It would keep the last 10,000 texts and their pieces: some 50 MB that a text seldom comes back for.
-        self._unigram.model._resize_cache(0)
         self._charsmap = Charsmap.load(pack.path / CHARSMAP_FILE, keeps_ascii=pack.tokenizer["keeps_ascii"])
-        self._source_ids = {piece: id_ for id_, piece in enumerate(_lines(pack.path / SOURCE_VOCABULARY_FILE))}
-        self._target_pieces = _lines(pack.path / TARGET_VOCABULARY_FILE)
-        self._eos, self._unk, pad = (pack.tokenizer[name] for name in ("eos_token", "unk_token", "pad_token"))
-        self._special_tokens = (self._eos, self._unk, pad)
+        scores = np.fromfile(pack.path / SOURCE_SCORES_FILE, SCORE_TYPE).tolist()
+        self._source_vocabulary = Lines(pack.path / SOURCE_VOCABULARY_FILE)
+        self._source_ids = np.fromfile(pack.path / SOURCE_IDS_FILE, ID_TYPE)
+        source_pieces = self._source_vocabulary.head(len(scores))
+        self._unigram = UnigramModel(source_pieces, scores, within_words=pack.tokenizer["pieces_stay_within_words"])
+        self._piece_ids = dict(zip(source_pieces, self._source_ids[: len(scores)].tolist(), strict=True))
+        self._target_pieces = Lines(pack.path / TARGET_VOCABULARY_FILE)
+        self._eos_id: int = pack.tokenizer["source_eos_id"]
+        self._unk_id: int = pack.tokenizer["source_unk_id"]
+        self._special_tokens = tuple(pack.tokenizer[name] for name in ("eos_token", "unk_token", "pad_token"))
         self._special_token = re.compile("(" + "|".join(map(re.escape, self._special_tokens)) + ")")
 
     def encode_text(self, text: str, language_token: str | None = None) -> list[int]:
@@ -77,22 +83,19 @@ class Tokenizer:
         return [self._target_pieces[id_] for id_ in target_ids]
 
     def _ids(self, pieces: list[str]) -> list[int]:
-        unk = self._source_ids[self._unk]
-        return [self._source_ids.get(piece, unk) for piece in pieces] + [self._source_ids[self._eos]]
+        return [*map(self._id, pieces), self._eos_id]
+
+    def _id(self, piece: str) -> int:
+        id_ = self._piece_ids.get(piece)
+        return self._id_of_other(piece) if id_ is None else id_
+
+    def _id_of_other(self, piece: str) -> int:
+        """The id of what is no piece of source.spm: a special token, a language token, unknown characters."""
+        line = bisect_left(self._source_vocabulary, piece, lo=len(self._piece_ids))
+        if line < len(self._source_vocabulary) and self._source_vocabulary[line] == piece:
+            return int(self._source_ids[line])
+        return self._unk_id
 
     def _pieces(self, text: str) -> list[str]:
         normalized = self._charsmap.normalize(text)
-        if not normalized:
-            return []
-        if has_repetition(normalized):
-            return self._exact_unigram.segment(normalized)
-        return self._unigram.encode(normalized, add_special_tokens=False).tokens
-
-    @cached_property
-    def _exact_unigram(self) -> UnigramModel:
-        model = json.loads(self._unigram_path.read_text("utf-8"))["model"]
-        return UnigramModel(entry for index, entry in enumerate(model["vocab"]) if index != model["unk_id"])
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text("utf-8").split("\n")
+        return self._unigram.segment(normalized) if normalized else []

@@ -14,14 +14,16 @@ import pytest
 from layer.bytecode import find_python
 from layer.errors import LayerError
 from layer.runtime import build_runtime
+from model_pack.build import build_pack
+from model_pack.quantization import Quantization
 from tests.cpus.arm64_root import Unavailable, emulated_python
-from tests.paths import ROOT, held_out
+from tests.paths import ROOT, STARTER, held_out
 
-SENTENCES = [row["en"] for row in held_out("test_tatoeba")[:4]]
+SENTENCES = [row["en"] for row in held_out("test_tatoeba")[:12]]
 
 PROGRAM = """
 import json, platform, sys
-import numpy, onnxruntime, tokenizers
+import numpy, onnxruntime
 from function.engine.pack import ModelPack
 from function.engine.tokenizer import Tokenizer
 from function.engine.translator import Translator
@@ -35,7 +37,7 @@ translator = Translator(ModelPack.open(sys.argv[1]), threads=1)
 results = [translator.translate([text])[0] for text in json.loads(sys.argv[2])]
 print(json.dumps({
     "machine": platform.machine(),
-    "files": [module.__file__ for module in (numpy, onnxruntime, tokenizers)],
+    "files": [module.__file__ for module in (numpy, onnxruntime)],
     "token_ids": token_ids,
     "scores": [result.score for result in results],
 }))
@@ -72,12 +74,23 @@ def translate(python: list[str], path: list[Path], pack: Path) -> dict[str, Any]
     return output
 
 
-# The last bit of a float depends on the processor. INT8 makes more of it, where it decides between two 8-bit steps.
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("int8", 0.01)])
+# The last bit of a float depends on the processor. Two-part activations round so finely that the ids do not; with
+# 8 bits it decides now and then between two steps, and one such decision leads to others.
+@pytest.mark.parametrize(("kind", "same", "tolerance"), [("fp32", 12, 1e-5), ("two-part", 12, 1e-3), ("int8", 10, 0.1)])
 def test_the_layer_translates_as_this_machine_does(
-    python: list[str], runtime_layer: Path, request: pytest.FixtureRequest, precision: str, tolerance: float
+    python: list[str],
+    runtime_layer: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    kind: str,
+    same: int,
+    tolerance: float,
 ) -> None:
-    pack = request.getfixturevalue(f"{precision}_pack")
+    if kind == "two-part":
+        pack = tmp_path / "two-part"
+        build_pack(STARTER, pack, Quantization(activations="two-part"), say=lambda _: None)
+    else:
+        pack = request.getfixturevalue(f"{kind}_pack")
     native = translate([sys.executable], [ROOT], pack)
 
     # Without site-packages: the layer, the standard library and the function are all there is.
@@ -85,5 +98,7 @@ def test_the_layer_translates_as_this_machine_does(
 
     assert emulated["machine"] == "aarch64"
     assert all(Path(file).is_relative_to(runtime_layer) for file in emulated["files"])
-    assert emulated["token_ids"] == native["token_ids"]
-    assert emulated["scores"] == pytest.approx(native["scores"], abs=tolerance)
+    equal = [some == others for some, others in zip(emulated["token_ids"], native["token_ids"], strict=True)]
+    assert sum(equal) >= same
+    scores = zip(emulated["scores"], native["scores"], equal, strict=True)
+    assert all(some == pytest.approx(other, abs=tolerance) for some, other, is_equal in scores if is_equal)

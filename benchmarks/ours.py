@@ -1,0 +1,85 @@
+"""This project's engine as a system to measure. It runs in the engine's own environment."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+
+import numpy as np
+import onnxruntime as ort
+
+from benchmarks.exact_length import exactly
+from benchmarks.work import Decode, Output, Steps, Translate, Work
+from benchmarks.worker import Job, Options
+from function.engine.greedy import GreedySearch
+from function.engine.pack import ModelPack
+from function.engine.sessions import open_decoder, open_encoder
+from function.engine.translator import Translation, Translator
+
+_FORBIDDEN = {"torch", "transformers", "optimum"}
+
+
+class Ours:
+    """A pack, its sessions created once, when first needed."""
+
+    def __init__(self, options: Options) -> None:
+        self._pack = ModelPack.open(options.model)
+        self._threads = options.threads
+        self._translators: dict[int | None, Translator] = {}  # by the exact number of target tokens, if there is one
+
+    def job(self, work: Work) -> Job:
+        if loaded := _FORBIDDEN & set(sys.modules):
+            raise AssertionError(f"the engine has loaded {loaded}")
+        match work:
+            case Decode():
+                search = GreedySearch(exactly(self._pack, work.target_tokens), self._encoder, self._decoder)
+                return lambda: Output(lengths=[len(hypothesis.token_ids) for hypothesis in search(work.sources)])
+            case Translate():
+                return self._translation(work)
+            case Steps():
+                return self._steps(work)
+            case _:
+                raise NotImplementedError(f"{type(work).__name__} is no work for the engine")
+
+    def _translation(self, work: Translate) -> Job:
+        translator = self._translator(work.target_tokens)
+        groups = [work.texts] if work.together else [[text] for text in work.texts]
+
+        def run() -> Output:
+            results = [result for group in groups for result in translator.translate(group)]
+            return Output(texts=[result.text if isinstance(result, Translation) else "" for result in results])
+
+        return run
+
+    def _steps(self, work: Steps) -> Job:
+        """The decoder's graph with inputs of the right shapes; what is in them does not change its time."""
+        sizes = {"B": 1, "S": work.source_tokens, "P": work.past_tokens}
+        feeds = {}
+        for tensor in self._decoder.get_inputs():
+            shape = [sizes[size] if isinstance(size, str) else size for size in tensor.shape]
+            if "int" in tensor.type:
+                feeds[tensor.name] = np.ones(shape, np.int64 if "int64" in tensor.type else np.int32)
+            else:
+                feeds[tensor.name] = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        names = list(self._pack.decoder.outputs)
+
+        def run() -> Output:
+            for _ in range(work.repeats):
+                self._decoder.run(names, feeds)
+            return Output()
+
+        return run
+
+    @cached_property
+    def _encoder(self) -> ort.InferenceSession:
+        return open_encoder(self._pack, self._threads)
+
+    @cached_property
+    def _decoder(self) -> ort.InferenceSession:
+        return open_decoder(self._pack, self._threads)
+
+    def _translator(self, target_tokens: int | None) -> Translator:
+        if target_tokens not in self._translators:
+            pack = self._pack if target_tokens is None else exactly(self._pack, target_tokens)
+            self._translators[target_tokens] = Translator(pack, self._threads)
+        return self._translators[target_tokens]
