@@ -43,7 +43,7 @@ BUILDER := $(wildcard model_pack/*.py)
 STARTER_FILES := $(wildcard $(STARTER)/*.json $(STARTER)/*.spm $(STARTER)/*.safetensors)
 
 .DEFAULT_GOAL := help
-.PHONY: help translate bulk test lint format pack invoke emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures bench bench-cold clean
+.PHONY: help translate bulk test lint format pack invoke retouch emulator validate layers sizes sam-build deploy deploy-local sam-local image test-integration test-export test-optimum test-cpus test-chaos test-hostile model-pack references figures bench bench-cold clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,10 @@ build/packs/starter-%/manifest.json: $(VENV)/run.stamp $(ENGINE) $(BUILDER) $(ST
 
 invoke: emulator $(PACK_READY) ## run EVENT=events/<name>.json through awslambdaric under the emulator
 	@$(RUN) -m local.invoke "$(or $(EVENT),$(error say which event: make invoke EVENT=events/rest-api-translate.json))"
+
+retouch: $(VENV)/run.stamp ## apply the stages after decoding to OUT=raw translations of SRC=file, to standard output
+	$(if $(and $(SRC),$(filter command line,$(origin OUT))),,$(error say which files: make retouch SRC=file.en OUT=file.zh))
+	@$(RUN) -m local.retouch --source "$(SRC)" --target "$(OUT)" $(if $(filter-out no,$(TRACE)),--trace)
 
 emulator: build/emulator/$(SAM_VERSION).stamp ## fetch AWS's Runtime Interface Emulator
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import sacrebleu
 from tqdm import tqdm
 
+from function.engine.model import Model
 from function.engine.pack import ModelPack
-from function.engine.translator import Translation, Translator
 from function.service.settings import vcpu_count
 
 ROOT = Path(__file__).parent.parent
@@ -31,8 +31,8 @@ _COLD_STARTS = 9
 
 
 def main() -> None:
-    translators = {name: Translator(ModelPack.open(path), vcpu_count()) for name, path in PACKS.items()}
-    text = "\n".join([_setting(), "", *_quality(translators), "", *_speed(translators), "", *_cold_start(), ""])
+    models = {name: Model(ModelPack.open(path), vcpu_count()) for name, path in PACKS.items()}
+    text = "\n".join([_setting(), "", *_quality(models), "", *_speed(models), "", *_cold_start(), ""])
     before, _, rest = README.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
@@ -57,14 +57,14 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _quality(translators: dict[str, Translator]) -> list[str]:
+def _quality(models: dict[str, Model]) -> list[str]:
     rows = [
         "| held-out set | pairs | FP32 BLEU | INT8 BLEU | FP32 chrF | INT8 chrF | identical sentences |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, title in tqdm(TEST_SETS.items(), unit="test set", desc="quality"):
         sources, references = _test_set(name)
-        outputs = {kind: _texts(translator, sources) for kind, translator in translators.items()}
+        outputs = {kind: _texts(model, sources) for kind, model in models.items()}
         bleu = {
             kind: sacrebleu.corpus_bleu(texts, [references], tokenize="zh").score for kind, texts in outputs.items()
         }
@@ -77,17 +77,17 @@ def _quality(translators: dict[str, Translator]) -> list[str]:
     return rows
 
 
-def _speed(translators: dict[str, Translator]) -> list[str]:
+def _speed(models: dict[str, Model]) -> list[str]:
     """Both packs take turns on the same sentences, so that their ratio holds on a busy machine."""
     sources = _test_set("test_tatoeba")[0][:64]
     milliseconds: dict[tuple[str, str], list[float]] = {}
     for _ in tqdm(range(_ROUNDS), unit="round", desc="speed"):
-        for kind, translator in translators.items():
+        for kind, model in models.items():
             started = time.perf_counter()
             for source in sources:
-                translator.translate([source])
+                model.decode([source])
             alone = time.perf_counter()
-            translator.translate(sources)
+            model.decode(sources)
             together = time.perf_counter()
             milliseconds.setdefault((kind, "alone"), []).append((alone - started) / len(sources) * 1000)
             milliseconds.setdefault((kind, "together"), []).append((together - alone) / len(sources) * 1000)
@@ -140,9 +140,8 @@ def _test_set(name: str) -> tuple[list[str], list[str]]:
     return [row["en"] for row in rows], [row["zh"] for row in rows]
 
 
-def _texts(translator: Translator, sources: list[str]) -> list[str]:
-    results = translator.translate(sources)
-    return [result.text if isinstance(result, Translation) else "" for result in results]
+def _texts(model: Model, sources: list[str]) -> list[str]:
+    return [draft.text for draft in model.decode(sources)]
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from benchmarks.exact_length import exactly
 from benchmarks.work import Decode, Output, Steps, Translate, Work
 from benchmarks.worker import Job, Options
 from function.engine.greedy import GreedySearch
+from function.engine.model import Model
 from function.engine.pack import ModelPack
 from function.engine.sessions import open_decoder, open_encoder
-from function.engine.translator import Translation, Translator
 
 _FORBIDDEN = {"torch", "transformers", "optimum"}
 
@@ -25,7 +25,7 @@ class Ours:
     def __init__(self, options: Options) -> None:
         self._pack = ModelPack.open(options.model)
         self._threads = options.threads
-        self._translators: dict[int | None, Translator] = {}  # by the exact number of target tokens, if there is one
+        self._models: dict[int | None, Model] = {}  # by the exact number of target tokens, if there is one
 
     def job(self, work: Work) -> Job:
         if loaded := _FORBIDDEN & set(sys.modules):
@@ -42,12 +42,12 @@ class Ours:
                 raise NotImplementedError(f"{type(work).__name__} is no work for the engine")
 
     def _translation(self, work: Translate) -> Job:
-        translator = self._translator(work.target_tokens)
+        model = self._model(work.target_tokens)
+        language_token = self._pack.targets[0].token
         groups = [work.texts] if work.together else [[text] for text in work.texts]
 
         def run() -> Output:
-            results = [result for group in groups for result in translator.translate(group)]
-            return Output(texts=[result.text if isinstance(result, Translation) else "" for result in results])
+            return Output(texts=[draft.text for group in groups for draft in model.decode(group, language_token)])
 
         return run
 
@@ -78,8 +78,8 @@ class Ours:
     def _decoder(self) -> ort.InferenceSession:
         return open_decoder(self._pack, self._threads)
 
-    def _translator(self, target_tokens: int | None) -> Translator:
-        if target_tokens not in self._translators:
+    def _model(self, target_tokens: int | None) -> Model:
+        if target_tokens not in self._models:
             pack = self._pack if target_tokens is None else exactly(self._pack, target_tokens)
-            self._translators[target_tokens] = Translator(pack, self._threads)
-        return self._translators[target_tokens]
+            self._models[target_tokens] = Model(pack, self._threads)
+        return self._models[target_tokens]

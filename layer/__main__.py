@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _add_runtime(steps: Any) -> None:
-    step = _step(steps, "runtime", "numpy and onnxruntime, trimmed", _runtime)
+    step = _step(steps, "runtime", "numpy, onnxruntime and sentencex, trimmed", _runtime)
     step.add_argument(
         "--architecture", choices=sorted(wheels.MACHINES, reverse=True), default="x86_64", help="default: %(default)s"
     )

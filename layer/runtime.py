@@ -1,4 +1,4 @@
-"""The runtime layer: numpy and onnxruntime, less what translating never touches."""
+"""The runtime layer: numpy, onnxruntime and sentencex, less what translating never touches."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import function
+from function.engine.model import Model
 from function.engine.pack import FORMAT_VERSION, MANIFEST, ModelPack
-from function.engine.translator import Translator
 from model_pack.checkpoint import Checkpoint, read_checkpoint
 from model_pack.errors import ModelPackError
 from model_pack.languages import languages
@@ -104,13 +104,13 @@ def write_pack(
 
 
 def _check(pack: Path) -> None:
-    """Translate a letter: the engine must open the pack and run both graphs.
+    """Decode a letter: the engine must open the pack and run both graphs.
 
     A model without sense may go on to the limit, so a short one will do.
     """
     opened = ModelPack.open(pack)
     short = replace(opened, generation=replace(opened.generation, max_length=min(4, opened.generation.max_length)))
-    Translator(short, threads=1).translate(["a"])
+    Model(short, threads=1).decode(["a"], short.targets[0].token)
 
 
 def _manifest(

@@ -18,8 +18,8 @@ from sacrebleu.metrics.chrf import CHRF
 from tqdm import tqdm
 
 import function
+from function.engine.model import Model
 from function.engine.pack import MANIFEST, ModelPack, PackError
-from function.engine.translator import TextError, Translator
 from function.service.settings import vcpu_count
 from model_pack.baseline import BASELINE, BASELINE_BEAM, Baseline, Run, read_baseline
 from model_pack.dataset import Segment, base_code
@@ -129,9 +129,9 @@ def evaluate_packs(
     threads = vcpu_count()
     for system, pack in opened.items():
         say(f"Translating with {system}: {pack.path}")
-        translator = Translator(pack, threads)
+        model = Model(pack, threads)
         for name, segments in sets.items():
-            runs[name][system] = run_pack(translator, segments, f"{system}, {name}")
+            runs[name][system] = run_pack(model, segments, f"{system}, {name}")
 
     say("Measuring")
     evaluation = Evaluation(
@@ -165,8 +165,8 @@ def open_packs(packs: Mapping[str, Path]) -> dict[str, ModelPack]:
     return opened
 
 
-def run_pack(translator: Translator, segments: Sequence[Segment], title: str) -> Run:
-    """Translate segments, with a progress bar that bears the title.
+def run_pack(model: Model, segments: Sequence[Segment], title: str) -> Run:
+    """What a pack's model makes of segments, with a progress bar that bears the title; None of what is too long for it.
 
     Raises:
         ModelPackError: the pack's graphs cannot be loaded.
@@ -174,14 +174,18 @@ def run_pack(translator: Translator, segments: Sequence[Segment], title: str) ->
     outputs: list[str | None] = []
     seconds = 0.0
     try:
-        translator.translate(["a"])  # loads what is loaded once, which is not what a sentence costs
+        language_token = model.pack.targets[0].token
+        model.decode(["a"], language_token)  # loads what is loaded once, which is not what a sentence costs
         with tqdm(total=len(segments), desc=title, unit="sentence") as bar:
             for start in range(0, len(segments), _SEGMENTS_PER_CALL):
                 texts = [segment.source for segment in segments[start : start + _SEGMENTS_PER_CALL]]
+                fits = [model.fits(text, language_token) for text in texts]
                 started = time.perf_counter()
-                results = translator.translate(texts)
+                drafts = iter(
+                    model.decode([text for text, fit in zip(texts, fits, strict=True) if fit], language_token)
+                )
                 seconds += time.perf_counter() - started
-                outputs += [None if isinstance(result, TextError) else result.text for result in results]
+                outputs += [next(drafts).text if fit else None for fit in fits]
                 bar.update(len(texts))
     except PackError as error:
         raise ModelPackError(str(error)) from error

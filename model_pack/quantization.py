@@ -115,7 +115,7 @@ def quantize_matrix(
 def _least_error(
     matrix: NDArray[np.float32], scales: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Integers [K, N] of which no pair exceeds _MAX_PAIR, and their scales: as given, or larger ones if that errs less."""
+    """Integers [K, N] of which no pair exceeds _MAX_PAIR, and their scales: as given, or larger if that errs less."""
     if scales.ndim and matrix.shape[1] > _COLUMNS_AT_ONCE:
         starts = range(0, matrix.shape[1], _COLUMNS_AT_ONCE)
         parts = [slice(start, start + _COLUMNS_AT_ONCE) for start in starts]

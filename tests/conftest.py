@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from function.engine.model import Model
 from function.engine.pack import ModelPack
-from function.engine.translator import Translator
 from function.service import translation
 from model_pack.build import build_pack
 from model_pack.quantization import Quantization
@@ -32,8 +32,8 @@ def int8_pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fp32_translator(fp32_pack: Path) -> Translator:
-    return Translator(ModelPack.open(fp32_pack), threads=2)
+def fp32_model(fp32_pack: Path) -> Model:
+    return Model(ModelPack.open(fp32_pack), threads=2)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from sentencepiece import sentencepiece_model_pb2
 
+from function.engine.model import Model
 from function.engine.pack import MANIFEST, ModelPack
 from function.engine.translator import Translation, Translator
 from tests.checkpoints import assert_refused, build, weights_of, write_checkpoint
@@ -102,9 +103,8 @@ def test_numbers_of_generation_config_win(checkpoint: Path, tmp_path: Path) -> N
 
     generation = ModelPack.open(tmp_path / "pack").generation
     assert generation.max_length == 9
-    (translation,) = Translator(ModelPack.open(tmp_path / "pack"), threads=1).translate(["Good morning."])
-    assert isinstance(translation, Translation)
-    assert translation.target_tokens <= 8
+    (draft,) = Model(ModelPack.open(tmp_path / "pack"), threads=1).decode(["Good morning."])
+    assert draft.target_tokens <= 8
 
 
 CONFIG_CHANGES: list[tuple[dict[str, Any], str]] = [

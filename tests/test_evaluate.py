@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import sacrebleu
 
+from function.engine.model import Model
 from function.engine.pack import MANIFEST
-from function.engine.translator import Translation, Translator
 from model_pack.baseline import Run, read_baseline
 from model_pack.dataset import EVALSET, Segment, read_tsv
 from model_pack.errors import ModelPackError
@@ -29,9 +29,8 @@ def segments() -> list[Segment]:
 
 
 @pytest.fixture(scope="module")
-def fp32_outputs(fp32_translator: Translator, segments: list[Segment]) -> list[str]:
-    results = fp32_translator.translate([segment.source for segment in segments])
-    return [result.text for result in results if isinstance(result, Translation)]
+def fp32_outputs(fp32_model: Model, segments: list[Segment]) -> list[str]:
+    return [draft.text for draft in fp32_model.decode([segment.source for segment in segments])]
 
 
 def quiet(_: str) -> None:

@@ -14,7 +14,7 @@ from tests.events import http_api_event, sqs_event
 from tests.paths import ROOT
 
 FORBIDDEN = {"torch", "transformers", "sentencepiece", "onnx", "boto3", "botocore", "model_pack", "safetensors"}
-ALLOWED = {"function", "numpy", "onnxruntime", *sys.stdlib_module_names}
+ALLOWED = {"function", "numpy", "onnxruntime", "sentencex", *sys.stdlib_module_names}
 
 PROGRAM = """
 import importlib, json, sys
@@ -24,7 +24,7 @@ response = importlib.import_module(sys.argv[1]).handler(event, None)
 files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
 print(json.dumps({"response": response, "loaded": sorted({name.partition(".")[0] for name in set(files) - before})}))
 """
-FIELDS = {"q": "Good morning.", "source": "en", "target": "zh"}
+FIELDS = {"q": "Good morning. Where is Dr. Smith?", "source": "en", "target": "zh"}
 
 
 def test_nothing_is_left_in_the_home_folder(int8_pack: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from function.engine.model import Model
 from function.engine.pack import ModelPack
-from function.engine.translator import Translation, Translator
 from tests.paths import ROOT
 
 
@@ -42,9 +42,8 @@ def test_a_pack_is_small_builds_in_little_memory_and_runs(checkpoint: Path, tmp_
     pack = ModelPack.open(tmp_path / "pack")
     size = sum(file.stat().st_size for file in pack.path.iterdir())
     assert size < 84e6
-    (translation,) = Translator(pack, threads=2).translate(["the quick brown fox"])
-    assert isinstance(translation, Translation)
-    assert translation.target_tokens == 511, "random weights never say eos"
+    (draft,) = Model(pack, threads=2).decode(["the quick brown fox"])
+    assert draft.target_tokens == 511, "random weights never say eos"
 
 
 def test_an_existing_folder_is_not_overwritten(checkpoint: Path) -> None:

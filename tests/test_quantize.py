@@ -13,10 +13,10 @@ import onnx
 import pytest
 
 from function.engine.greedy import GreedySearch
+from function.engine.model import Model
 from function.engine.pack import MANIFEST, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 from function.engine.tokenizer import Tokenizer
-from function.engine.translator import Translation, Translator
 from model_pack.quantization import Quantization, quantize_matrix
 from tests.paths import ROOT, STARTER, held_out
 
@@ -32,9 +32,8 @@ def quantize(out: Path, *arguments: str) -> ModelPack:
 
 def translations(pack: ModelPack) -> list[str]:
     """Each sentence translated alone."""
-    translator = Translator(pack, threads=2)
-    results = [result for sentence in SENTENCES for result in translator.translate([sentence])]
-    return [result.text for result in results if isinstance(result, Translation)]
+    model = Model(pack, threads=2)
+    return [draft.text for sentence in SENTENCES for draft in model.decode([sentence])]
 
 
 def similarity(some: list[str], others: list[str]) -> float:

@@ -62,7 +62,7 @@ def test_a_record_gives_what_http_gives() -> None:
         (record("x", "Hello.", alternatives=float("inf")), "alternatives must be a whole number"),
         ({"job": "j", "id": "x", "source": "en", "target": "zh"}, "missing q parameter"),
         (record("x", "Hello.", target="fr"), "fr is not supported"),
-        (record("x", ["Hello.", "one two three " * 400]), "a text of"),
+        (record("x", "Hello.", format="markdown"), "format must be text or html"),
         (record("x", "a" * 60_000), "60000 characters"),
     ],
 )

@@ -141,7 +141,7 @@ def test_large_inputs_come_from_the_bucket(aws: Aws, bucket: str) -> None:
         (body("bad", "Hello.", target="fr"), "fr is not supported"),
         (body("bad", None, s3={"bucket": "nowhere", "key": "x"}), "s3://nowhere/x cannot be read: NoSuchBucket"),
         (body("bad", None, s3={"bucket": None, "key": "missing"}), "cannot be read"),
-        (body("bad", ["Hello.", "one two three " * 400]), "a text of"),
+        (body("bad", ["Hello.", "one two three " * 4000]), "characters, a request may hold"),
     ],
 )
 def test_the_reason_of_a_refusal_lies_where_the_result_would(aws: Aws, bucket: str, bad: Any, words: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from function.engine.greedy import GreedySearch, Hypothesis
 from function.engine.pack import ModelPack
+from function.engine.searches import Searches
 from function.engine.sessions import open_decoder, open_encoder
 from function.engine.tokenizer import Tokenizer
 from tests.paths import held_out
@@ -61,3 +62,12 @@ def test_threads_do_not_matter(precision: str, request: pytest.FixtureRequest) -
     results = [open_search(pack, threads)(source_ids) for threads in range(1, 7)]
 
     assert all(result == results[0] for result in results)
+
+
+def test_sharing_out_among_threads_does_not_matter(int8_pack: Path) -> None:
+    source_ids = encode(int8_pack, SENTENCES[:1000:20])
+    pack = ModelPack.open(int8_pack)
+
+    one, two, three = (Searches(pack, threads)(source_ids, lambda: False) for threads in (1, 2, 3))
+
+    assert one == two == three == open_search(int8_pack, threads=1)(source_ids)

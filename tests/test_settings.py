@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from function.service.settings import SettingsError, read_settings, vcpu_count
+from tests.paths import ROOT
 
 
 def cgroup_v2(folder: Path, content: str) -> Path:
@@ -32,6 +35,46 @@ def eight_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_threads_follow_the_share_that_memory_buys(tmp_path: Path, memory: int, threads: int) -> None:
     assert vcpu_count({"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory)}, tmp_path) == threads
+
+
+def test_every_memory_size_of_lambda_gets_the_processors_it_pays_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lambda shows 2 to 6 processors, whatever the size; 1,769 MB buy the time of one."""
+    counts = []
+    for memory in range(128, 10_240 + 1):
+        visible = next(
+            count for count, most in ((2, 3008), (3, 5307), (4, 7076), (5, 8845), (6, 10_240)) if memory <= most
+        )
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, visible=visible: set(range(visible)))
+        counts.append(vcpu_count({"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory)}, tmp_path))
+
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1], set(counts)) == (1, 6, {1, 2, 3, 4, 5, 6})
+    shares = [memory / 1769 for memory in range(128, 10_240 + 1)]
+    assert all(abs(count - share) <= 0.5 or count == 1 for count, share in zip(counts, shares, strict=True))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is but one processor to be limited to")
+def test_a_process_limited_to_one_processor_takes_one_thread_and_says_nothing(int8_pack: Path) -> None:
+    program = (
+        "import os\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from function.service.translation import settings, translator\n"
+        "assert settings().threads == 1\n"
+        "print(translator().translate(['Good morning.'] * 20)[0].text)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "MARIAN_PACK": str(int8_pack)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip()
 
 
 def test_without_any_limit_threads_are_the_affinitys(tmp_path: Path) -> None:

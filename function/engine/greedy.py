@@ -10,8 +10,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from function.engine.pack import Generation, ModelPack
+from function.engine.repetition import forbid_repeats, is_looping
 
-
+_LOOP_CHECK = 8  # steps from one look for loops to the next
 _VECTOR = 8  # source tokens; from 4 on, results alone and in batches were equal to the bit (AVX2, FP32 and INT8)
 
 
@@ -25,6 +26,7 @@ class Hypothesis:
 
     token_ids: list[int]  # target ids, eos included, decoder start left out
     score: float  # mean natural-log probability of the chosen tokens
+    ended: bool  # whether the model itself chose eos; not when `max_length` forced it, or a loop was given up
 
 
 class GreedySearch:
@@ -43,12 +45,21 @@ class GreedySearch:
         self._past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
         self._output_names = list(pack.decoder.outputs)
 
-    def __call__(self, batch: list[list[int]], is_out_of_time: Callable[[], bool] = lambda: False) -> list[Hypothesis]:
+    def __call__(
+        self,
+        batch: list[list[int]],
+        is_out_of_time: Callable[[], bool] = lambda: False,
+        *,
+        gives_up_loops: bool = False,
+        forbids_repeats: bool = False,
+    ) -> list[Hypothesis]:
         """Decode a batch.
 
         Args:
             batch: source ids of each sentence, eos included; at most `max_positions` each.
             is_out_of_time: asked before every step.
+            gives_up_loops: whether a sentence that goes round in circles is left before `max_length` ends it.
+            forbids_repeats: whether no two tokens may follow each other twice in a sentence.
 
         Returns:
             One hypothesis a sentence, in the batch's order.
@@ -66,6 +77,7 @@ class GreedySearch:
 
         token_ids: list[list[int]] = [[] for _ in batch]
         log_probabilities = np.zeros(len(batch))  # sums, one a sentence
+        ended = np.zeros(len(batch), bool)
         rows = np.arange(len(batch))  # the sentence that each row of the shrinking batch decodes
         for length in range(1, generation.max_length):
             if is_out_of_time():
@@ -79,14 +91,21 @@ class GreedySearch:
                     **dict(zip(self._cross_names, cross, strict=True)),
                 },
             )
+            if forbids_repeats:
+                for row, sentence in enumerate(rows):
+                    forbid_repeats(logits[row, -1], token_ids[sentence])
             is_last = length == generation.max_length - 1
             chosen, chosen_log_probability = choose(logits[:, -1], generation, is_last=is_last)  # [rows] each
-            for row, token_id in zip(rows, chosen, strict=True):
-                token_ids[row].append(int(token_id))
+            for sentence, token_id in zip(rows, chosen, strict=True):
+                token_ids[sentence].append(int(token_id))
             log_probabilities[rows] += chosen_log_probability
 
             # Finished rows leave: the batch pays only for sentences that still grow.
             unfinished = chosen != generation.eos_token_id
+            if not is_last:
+                ended[rows] = ~unfinished
+            if gives_up_loops and length % _LOOP_CHECK == 0:
+                unfinished &= [not is_looping(token_ids[sentence]) for sentence in rows]
             if not unfinished.any():
                 break
             current = chosen[:, None]
@@ -95,7 +114,8 @@ class GreedySearch:
                 past = [tensor[unfinished] for tensor in past]
                 cross = [tensor[unfinished] for tensor in cross]
         return [
-            Hypothesis(ids, float(total) / len(ids)) for ids, total in zip(token_ids, log_probabilities, strict=True)
+            Hypothesis(ids, float(total) / len(ids), bool(has_ended))
+            for ids, total, has_ended in zip(token_ids, log_probabilities, ended, strict=True)
         ]
 
     def _empty_past(self, rows: int) -> list[NDArray[np.float32]]:

@@ -25,8 +25,15 @@ class Searches:
         self._pack = pack
         self._threads = threads
 
-    def __call__(self, sentences: Sequence[list[int]], is_out_of_time: Callable[[], bool]) -> list[Hypothesis | None]:
-        """Decode sentences, given as source ids.
+    def __call__(
+        self,
+        sentences: Sequence[list[int]],
+        is_out_of_time: Callable[[], bool],
+        *,
+        gives_up_loops: bool = False,
+        forbids_repeats: bool = False,
+    ) -> list[Hypothesis | None]:
+        """Decode sentences, given as source ids; with options as GreedySearch has them.
 
         Returns:
             Their hypotheses in the same order; None for a sentence that was not decoded when time was up.
@@ -41,7 +48,10 @@ class Searches:
 
         def decode(batch: list[int]) -> None:
             with suppress(OutOfTime):
-                found = search([sentences[index] for index in batch], is_out_of_time)
+                source_ids = [sentences[index] for index in batch]
+                found = search(
+                    source_ids, is_out_of_time, gives_up_loops=gives_up_loops, forbids_repeats=forbids_repeats
+                )
                 for index, hypothesis in zip(batch, found, strict=True):
                     hypotheses[index] = hypothesis
 

@@ -12,12 +12,14 @@ from functools import cache
 from typing import Any
 
 from function.engine.pack import Language, ModelPack
-from function.engine.translator import TextError, Translation, Translator, Unfinished
+from function.engine.translator import Options, Translation, Translator, Unfinished
 from function.service.errors import RequestError, TimeIsUp
 from function.service.metrics import count
 from function.service.settings import Settings, SettingsError, read_settings
+from function.text.guard import Quality
 
 AUTO = "auto"
+CHOICES = {"format": ("text", "html"), "segmentation": ("sentences", "unwrap", "none")}
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -30,7 +32,9 @@ class TranslationRequest:
     is_list: bool  # whether `q` was a list, which the answer then is too
     source: str
     target: Language
+    options: Options
     details: bool
+    trace: bool
     alternatives: int
 
 
@@ -50,7 +54,9 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
 
     Args:
         fields: `q` (string or list of strings), `source` (a code or "auto"), `target`, and optionally `format`
-            ("text"), `alternatives`, `details` (true for `scores`). Others are ignored.
+            ("text" or "html"), `segmentation` ("sentences", "unwrap" or "none"), `typography` (false for none),
+            `details` (true for `scores`, `quality` and `problems`), `trace` (true to see what each stage did),
+            `alternatives`. Others are ignored.
 
     Raises:
         RequestError: 400 for a missing or wrong field, 413 for too much text.
@@ -70,14 +76,18 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
     if source != AUTO:
         _language(source, (pack.source,), "source")
     target = _language(fields["target"], pack.targets, "target")
-    if (fields.get("format") or "text") != "text":
-        raise RequestError(400, f"Invalid request: format {fields['format']!r} is not supported; send plain text")
     return TranslationRequest(
         texts=tuple(texts),
         is_list=isinstance(q, list),
         source=source,
         target=target,
-        details=_flag(fields.get("details") or False),
+        options=Options(
+            format=_choice(fields, "format", Options.format),
+            segmentation=_choice(fields, "segmentation", Options.segmentation),
+            typography=_flag(fields, "typography", default=True),
+        ),
+        details=_flag(fields, "details", default=False),
+        trace=_flag(fields, "trace", default=False),
         alternatives=_whole_number(fields.get("alternatives") or 0),
     )
 
@@ -102,26 +112,26 @@ def answer(
     """
     texts = [text for request in requests for text in request.texts]
     targets = [request.target for request in requests for _ in request.texts]
-    results = iter(translator().translate(texts, targets, is_out_of_time))
+    options = [request.options for request in requests for _ in request.texts]
+    results = iter(translator().translate(texts, targets, options, is_out_of_time))
     return [_answer(request, [next(results) for _ in request.texts]) for request in requests]
 
 
-def _answer(request: TranslationRequest, results: list[Translation | TextError]) -> Answer | RequestError:
+def _answer(request: TranslationRequest, results: list[Translation | Unfinished]) -> Answer | RequestError:
     translations: list[Translation] = []
-    for index, result in enumerate(results):
+    for text, result in zip(request.texts, results, strict=True):
         if isinstance(result, Unfinished):
             return TimeIsUp(413, f"q is too much to translate in the time there is: {result}")
-        if isinstance(result, TextError):
-            place = f"q[{index}]" if request.is_list else "q"
-            return RequestError(400, f"{place}: {result}")
         translations.append(result)
         if settings().log_text:
-            _LOGGER.info("%r became %r", request.texts[index], result.text)
+            _LOGGER.info("%r became %r", text, result.text)
 
     count(
-        Segments=len(translations),
+        Segments=sum(translation.segments for translation in translations),
         SourceTokens=sum(translation.source_tokens for translation in translations),
         TargetTokens=sum(translation.target_tokens for translation in translations),
+        Recovered=sum(translation.quality == Quality.RECOVERED for translation in translations),
+        Suspect=sum(translation.quality == Quality.SUSPECT for translation in translations),
     )
 
     def in_shape_of_q(values: list[Any]) -> Any:
@@ -136,6 +146,11 @@ def _answer(request: TranslationRequest, results: list[Translation | TextError])
         content["alternatives"] = in_shape_of_q([[] for _ in translations])  # greedy search has one answer
     if request.details:
         content["scores"] = in_shape_of_q([translation.score for translation in translations])
+    if request.details or any(translation.quality != Quality.OK for translation in translations):
+        content["quality"] = in_shape_of_q([translation.quality for translation in translations])
+        content["problems"] = in_shape_of_q([translation.problem for translation in translations])
+    if request.trace:
+        content["trace"] = in_shape_of_q([_trace(translation) for translation in translations])
     return content
 
 
@@ -158,12 +173,30 @@ def _language(code: Any, languages: Sequence[Language], role: str) -> Language:
     raise RequestError(400, f"{code} is not supported as {role}; supported: {known}")
 
 
-def _flag(value: Any) -> bool:
+def _trace(translation: Translation) -> list[dict[str, Any]]:
+    return [
+        {"segment": trace.segment, "stages": [{"stage": stage, "text": text} for stage, text in trace.steps]}
+        for trace in translation.trace
+    ]
+
+
+def _choice(fields: Mapping[str, Any], name: str, default: str) -> Any:
+    value = fields.get(name) or default
+    choices = CHOICES[name]
+    if value not in choices:
+        raise RequestError(400, f"Invalid request: {name} must be {' or '.join(choices)}, it is {value!r}")
+    return value
+
+
+def _flag(fields: Mapping[str, Any], name: str, *, default: bool) -> bool:
     """Forms carry words where JSON carries true and false."""
+    value = fields.get(name)
+    if value is None or value == "":
+        return default
     if isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
         return value.lower() in ("true", "1")
     if not isinstance(value, bool):
-        raise RequestError(400, f"Invalid request: details must be true or false, it is {value!r}")
+        raise RequestError(400, f"Invalid request: {name} must be true or false, it is {value!r}")
     return value
 
 

@@ -26,20 +26,20 @@ import json, platform, sys
 import numpy, onnxruntime
 from function.engine.pack import ModelPack
 from function.engine.tokenizer import Tokenizer
-from function.engine.translator import Translator
+from function.engine.model import Model
 token_ids = []
 decode = Tokenizer.decode
 def noted(self, ids):
     token_ids.append([int(id_) for id_ in ids])
     return decode(self, ids)
 Tokenizer.decode = noted
-translator = Translator(ModelPack.open(sys.argv[1]), threads=1)
-results = [translator.translate([text])[0] for text in json.loads(sys.argv[2])]
+model = Model(ModelPack.open(sys.argv[1]), threads=1)
+drafts = [model.decode([text])[0] for text in json.loads(sys.argv[2])]
 print(json.dumps({
     "machine": platform.machine(),
     "files": [module.__file__ for module in (numpy, onnxruntime)],
     "token_ids": token_ids,
-    "scores": [result.score for result in results],
+    "scores": [draft.log_probability / draft.target_tokens for draft in drafts],
 }))
 """
 

@@ -30,10 +30,10 @@ pytestmark = [
 TRANSLATE = """
 import json, sys
 from function.engine.pack import ModelPack
-from function.engine.translator import Translator
-translator = Translator(ModelPack.open(sys.argv[1]), threads=1)
-results = [translator.translate([text])[0] for text in json.loads(sys.argv[2])]
-print(json.dumps([[result.text, result.score] for result in results]))
+from function.engine.model import Model
+model = Model(ModelPack.open(sys.argv[1]), threads=1)
+drafts = [model.decode([text])[0] for text in json.loads(sys.argv[2])]
+print(json.dumps([[draft.text, draft.log_probability] for draft in drafts]))
 """
 
 # The greatest activations against a matrix of large weights, as it is quantised and as plain rounding would have it.
