@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from typing import Any
 
@@ -44,6 +45,13 @@ def sqs_event(*bodies: Any) -> Event:
         for number, body in enumerate(bodies)
     ]
     return {"Records": records}
+
+
+def endless_texts(count: int = 1000) -> list[str]:
+    """More text than any processor translates in a few seconds, no sentence of it twice."""
+    numbers = itertools.count()
+    sentences = (f"The quick brown fox jumps over dog number {number} and runs away from it." for number in numbers)
+    return [" ".join(itertools.islice(sentences, 5)) for _ in range(count)]
 
 
 def _body(body: Any) -> str:

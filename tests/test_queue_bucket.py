@@ -19,6 +19,7 @@ import pytest
 from function.queue_handler import handler
 from function.service import results
 from tests.aws import Aws, Stack, ministack
+from tests.events import endless_texts
 from tests.paths import ROOT, held_out
 
 TEXTS = [row["en"] for row in held_out("test_tatoeba")[:40]]
@@ -155,7 +156,7 @@ def test_what_is_finished_is_written_before_the_time_is_up(aws: Aws, bucket: str
     service.setattr("function.service.queue._WINDOW_TEXTS", 8)
     service.setenv("MARIAN_MAX_CHARACTERS", "1000000")
     bodies = [body(f"{number:02}", TEXTS[:8]) for number in range(4)]
-    endless = [body(f"slow{number}", ["The quick brown fox jumps over it. " * 20] * 1000) for number in range(2)]
+    endless = [body(f"slow{number}", endless_texts()) for number in range(2)]
 
     started = time.monotonic()
     response = handler(records(*bodies, *endless), Context(3.0 + 3.0))
@@ -244,7 +245,7 @@ def test_a_worker_that_cannot_finish_hands_back(aws: Aws, stack: Stack, int8_pac
         env={**environment, "MARIAN_RESULTS_BUCKET": stack.bucket, "MARIAN_MAX_CHARACTERS": "1000000"},
         stderr=(tmp_path / "log").open("w"),
     )
-    endless = body("slow", ["The quick brown fox jumps over it. " * 20] * 1000)
+    endless = body("slow", endless_texts())
     aws.sqs.send_message(QueueUrl=long_stack.queue_url, MessageBody=json.dumps(endless))
     until(lambda: hidden(aws, long_stack) == 1)
 
