@@ -25,6 +25,8 @@ class Model:
 
     def fits(self, text: str, language_token: str | None = None) -> bool:
         """Whether the model can read a text at once."""
+        if text.isascii() and len(text) <= self.pack.network.max_positions - 3:
+            return True  # a piece has a character or more; beside them stand U+2581, a language token and eos
         return len(self._tokenizer.encode_text(text, language_token)) <= self.pack.network.max_positions
 
     def decode(
