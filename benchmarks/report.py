@@ -149,7 +149,7 @@ def _text_section(result: BenchResult, threads: int) -> str:
     explanation = (
         f'"As {systems.OURS_FP32}" is the share of sentences that come out as from that pack, which decodes as '
         "transformers does. On x86 without VNNI the usual INT8 kernels of ONNX Runtime saturate: the three-file loop "
-        "and optimum take them as they come, ours asks for exact ones."
+        "and optimum take them as they come, weights of ours cannot make them."
     )
     return f"{title}\n\n{explanation}\n\n" + _table(["system", *heads], lines)
 
