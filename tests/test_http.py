@@ -208,6 +208,7 @@ def test_preflight_requests_are_allowed() -> None:
         ({"format": "markdown"}, "format must be text or html, it is 'markdown'"),
         ({"format": ["html"]}, "format must be text or html"),
         ({"segmentation": "words"}, "segmentation must be sentences or unwrap or none"),
+        ({"spacing": "wide"}, "spacing must be keep or none or space"),
         ({"typography": "perhaps"}, "typography must be true or false"),
         ({"trace": 1.5}, "trace must be true or false"),
         ({"alternatives": -1}, "alternatives must be a whole number"),

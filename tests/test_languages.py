@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from safetensors.numpy import save_file
 from function.engine.pack import Language, ModelPack
 from function.engine.tokenizer import Tokenizer
 from function.engine.translator import Translation, Translator
+from function.text.guard import Problem
 from model_pack.build import build_pack
 from model_pack.random_checkpoint import random_weights
 from tests.checkpoints import write_checkpoint
@@ -55,6 +57,22 @@ def test_the_token_of_the_target_goes_before_the_text(checkpoint: Path) -> None:
     results = translator.translate(["hello there"] * 3, [hans, hant, hans])
     texts = [result.text for result in results if isinstance(result, Translation)]
     assert texts[0] == texts[2] != texts[1]
+
+
+def test_what_comes_out_in_the_other_script_is_flagged(tmp_path: Path) -> None:
+    """The starter writes simplified characters, whatever it is asked for."""
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(STARTER, checkpoint, ignore=shutil.ignore_patterns("eval", "recipe"))
+    checkpoint.chmod(0o755)
+    pack = build(with_pieces(checkpoint, {">>cmn_Hans<<": 13003, ">>cmn_Hant<<": 13002}))
+    hans, hant = pack.targets
+    texts = ["Where is the train station?", "The train leaves at noon.", "They speak many languages."]
+
+    results = Translator(pack, threads=1).translate(texts * 2, [hans] * 3 + [hant] * 3)
+
+    problems = [result.problem for result in results if isinstance(result, Translation)]
+    assert Problem.SCRIPT not in problems[:3]
+    assert Problem.SCRIPT in problems[3:]
 
 
 def test_many_targets_of_a_family(checkpoint: Path) -> None:

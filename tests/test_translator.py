@@ -173,6 +173,15 @@ def test_typography_can_be_left_out(translator: Translator) -> None:
     )
 
 
+def test_spaces_between_chinese_and_latin_are_a_choice(translator: Translator) -> None:
+    text = "I use Linux and {name} every day."
+
+    spaced, closed = (translate(translator, text, Options(spacing=spacing)).text for spacing in ("space", "none"))
+
+    assert spaced != closed
+    assert spaced.replace(" ", "") == closed.replace(" ", "")
+
+
 def test_a_loop_is_found_and_recovered_or_flagged(translator: Translator) -> None:
     """Sentences with which the starter model is known to go round in circles."""
     rows = [row["en"] for row in held_out("test_docs")]

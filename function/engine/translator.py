@@ -29,11 +29,13 @@ class Options:
         segmentation: "sentences": lines are cut into sentences; "unwrap": the same, after lines that were broken at
             a margin are joined; "none": the whole text is given to the model as one sentence.
         typography: whether translations are set by the rules of Chinese typography.
+        spacing: what typography does to spaces between Chinese characters and Latin letters or digits.
     """
 
     format: Literal["text", "html"] = "text"
     segmentation: Literal["sentences", "unwrap", "none"] = "sentences"
     typography: bool = True
+    spacing: Literal["keep", "none", "space"] = "keep"
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def _finish(
     if not all(draft.is_finished for draft in finished):
         return Unfinished("there was not enough time to translate this much text.")
     if options.typography:
-        style = Style(script or "Hans")
+        style = Style(script or "Hans", options.spacing)
         finished = [
             draft.after("typography", typeset(draft.text, segment, style))
             for segment, draft in zip(document.segments, finished, strict=True)

@@ -19,7 +19,11 @@ from function.service.settings import Settings, SettingsError, read_settings
 from function.text.guard import Quality
 
 AUTO = "auto"
-CHOICES = {"format": ("text", "html"), "segmentation": ("sentences", "unwrap", "none")}
+CHOICES = {
+    "format": ("text", "html"),
+    "segmentation": ("sentences", "unwrap", "none"),
+    "spacing": ("keep", "none", "space"),
+}
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -55,8 +59,8 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
     Args:
         fields: `q` (string or list of strings), `source` (a code or "auto"), `target`, and optionally `format`
             ("text" or "html"), `segmentation` ("sentences", "unwrap" or "none"), `typography` (false for none),
-            `details` (true for `scores`, `quality` and `problems`), `trace` (true to see what each stage did),
-            `alternatives`. Others are ignored.
+            `spacing` ("keep", "none" or "space", between Chinese and Latin), `details` (true for `scores`, `quality`
+            and `problems`), `trace` (true to see what each stage did), `alternatives`. Others are ignored.
 
     Raises:
         RequestError: 400 for a missing or wrong field, 413 for too much text.
@@ -85,6 +89,7 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
             format=_choice(fields, "format", Options.format),
             segmentation=_choice(fields, "segmentation", Options.segmentation),
             typography=_flag(fields, "typography", default=True),
+            spacing=_choice(fields, "spacing", Options.spacing),
         ),
         details=_flag(fields, "details", default=False),
         trace=_flag(fields, "trace", default=False),
