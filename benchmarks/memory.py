@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.backend import Job
 from benchmarks.work import Output, Read, Work
-from benchmarks.worker import Job
 
 _TRIALS = 7
 

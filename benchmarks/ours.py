@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import onnxruntime as ort
 
+from benchmarks.backend import Job, Options
 from benchmarks.exact_length import exactly
 from benchmarks.work import Decode, Output, Steps, Translate, Work
-from benchmarks.worker import Job, Options
 from function.engine.greedy import GreedySearch
 from function.engine.model import Model
 from function.engine.pack import ModelPack

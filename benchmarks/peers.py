@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.backend import Backend, Job, Options
 from benchmarks.work import Decode, Output, Translate, Work
-from benchmarks.worker import Backend, Job, Options
 
 Array = NDArray[Any]
 

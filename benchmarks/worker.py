@@ -13,44 +13,15 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
-from benchmarks.work import Answer, Decode, Output, Translate, Work, from_message
-
-Job = Callable[[], Output]
+from benchmarks.backend import Backend, Job, Options
+from benchmarks.work import Answer, Decode, Translate, Work, from_message
 
 _WARM_UP_TOKENS = 4
 _WARM_UP_TEXTS = 4
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a system is loaded.
-
-    Attributes:
-        model: the folder that holds it in the system's own format.
-        checkpoint: the folder with its spm files and vocabulary.
-        threads: for one matrix product.
-        inter_threads: CTranslate2's batches side by side.
-    """
-
-    model: Path
-    checkpoint: Path
-    threads: int
-    inter_threads: int = 1
-
-
-class Backend(Protocol):
-    """A loaded system."""
-
-    def job(self, work: Work) -> Job:
-        """What does the work once when it is called; all that need not be timed is done before it is returned.
-
-        Raises:
-            NotImplementedError: the system does not do this kind of work.
-        """
 
 
 def serve(load: Callable[[], Backend], requests: TextIO, answers: TextIO) -> None:

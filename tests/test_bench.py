@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bench, processes, systems
+from benchmarks.backend import Job
 from benchmarks.cut_vocabulary import cut_vocabulary
 from benchmarks.errors import BenchError
 from benchmarks.goals import Goal, goals
@@ -38,7 +39,7 @@ from benchmarks.results import (
 from benchmarks.samples import Spread, ratios, spread
 from benchmarks.systems import Configuration, configurations
 from benchmarks.work import Answer, Decode, Output, Read, Steps, Translate, Work
-from benchmarks.worker import Job, serve
+from benchmarks.worker import serve
 from model_pack.checkpoint import read_checkpoint
 from model_pack.random_checkpoint import write_random_checkpoint
 from tests.paths import ROOT
