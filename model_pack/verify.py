@@ -18,7 +18,7 @@ from model_pack.errors import ModelPackError
 from model_pack.files import write_atomically
 from model_pack.roads import Array, Batch, OptimumRoad, PackRoad, Road, Trace, TransformersRoad
 
-TOLERANCE = 1e-4  # of float32 tensors, against the reference's magnitude or 1
+TOLERANCE = 5e-4  # of float32 tensors, against the reference's magnitude or 1; random weights come to 1.6e-4 (AVX2)
 _BATCH_SIZE = 4
 
 
