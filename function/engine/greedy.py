@@ -13,7 +13,7 @@ from function.engine.pack import Generation, ModelPack
 from function.engine.repetition import forbid_repeats, is_looping
 
 _LOOP_CHECK = 8  # steps from one look for loops to the next
-_VECTOR = 8  # source tokens; from 4 on, results alone and in batches were equal to the bit (AVX2, FP32 and INT8)
+_VECTOR = 4  # source tokens: from 4 on, results alone and in batches were equal to the bit (AVX2, FP32 and INT8)
 
 
 class OutOfTime(Exception):
