@@ -35,7 +35,7 @@ LIMIT_SECONDS = 120 + MESSAGES * 0.12
 VISIBILITY_SECONDS = 6
 RECEIVES = 12  # so many that being held by workers that die is no reason to be given up
 
-TOO_LONG = "one two three " * 400
+TOO_LONG = "one two three " * 4000  # more characters than a request may hold
 
 
 class SlowProxy:
