@@ -270,7 +270,8 @@ def test_a_worker_says_why_it_cannot_load(tmp_path: Path) -> None:
         pass
 
 
-def test_a_worker_process_that_ends_is_reported() -> None:
+def test_a_worker_process_that_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PEERS_PYTHON", Path(sys.executable))  # theirs may not be set up
     found = Team(Launch("no-such-system", ROOT, ROOT, threads=1))
     try:
         with pytest.raises(WorkerError, match="KeyError: 'no-such-system'"):
