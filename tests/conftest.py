@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from model_pack.build import build_pack
 from model_pack.quantization import Quantization
 from tests.checkpoints import write_checkpoint
 from tests.paths import STARTER
+
+# Whoever starts the tests in the background may have Ctrl-C ignored, and what they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _build(folder: Path, quantization: Quantization | None) -> Path:
