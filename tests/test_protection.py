@@ -15,9 +15,10 @@ from function.engine.pack import ModelPack
 from function.text.caps import normalize_case
 from function.text.draft import Draft
 from function.text.ladder import translate_protected
-from function.text.protection import cut, lost, mask, paste, spans_survive, unmask
+from function.text.protection import cut, lost, mask, paste, unmask
 from function.text.spans import find_spans
 from tests.paths import SHARED, held_out
+from tests.spans import spans_survive
 
 TEXTS = st.text(
     st.one_of(

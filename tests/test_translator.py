@@ -13,9 +13,9 @@ from function.engine.pack import ModelPack
 from function.engine.translator import Options, Translation, Translator, Unfinished
 from function.text.guard import Problem, Quality
 from function.text.pieces import is_wide
-from function.text.protection import spans_survive
 from function.text.spans import NUMBER, find_spans
 from tests.paths import held_out
+from tests.spans import spans_survive
 
 LONG = "one two three " * 400
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from function.text.numerals import missing_numbers
 from function.text.pieces import FINAL_STOPS, FULL_WIDTH, Piece, is_wide, join
-from function.text.spans import EMOJI, HASHTAG, MARKUP, NUMBER, Span, find_spans
+from function.text.spans import EMOJI, HASHTAG, MARKUP, NUMBER, Span
 
 # Latin words that Chinese text keeps and that the starter model copied best.
 MASKS = ("DOM", "Linux", "API", "SDK", "CD", "LED", "USB", "JSON")
@@ -65,11 +65,6 @@ def lost(source: str, spans: Sequence[Span], target: str) -> list[Span]:
     values = [(span, source[span.start : span.end]) for span in spans if span.kind != NUMBER]
     altered = [span for span, value in values if target.count(value) != source.count(value)]
     return sorted([*(numbers[index] for index in missing), *altered])
-
-
-def spans_survive(source: str, target: str) -> bool:
-    """Whether all that must not change has come through."""
-    return not lost(source, find_spans(source), target)
 
 
 def mask(text: str, spans: Sequence[Span]) -> Masked | None:
