@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from function.service.loading import begin_loading
+
+begin_loading()
+
 from function.service.api import cors_origin, respond
 from function.service.clock import out_of_time_check
 from function.service.http_events import EventError, error_response, read_event, write_response

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from function.service.loading import begin_loading, settings
+
+begin_loading()
+
 from function.service.clock import out_of_time_check
 from function.service.metrics import measured
 from function.service.queue import translate_records
 from function.service.results import BucketResults, ResponseResults
-from function.service.translation import preload, settings
+from function.service.translation import preload
 
 RESERVE_SECONDS = 3.0  # of the invocation's time, to write what is finished
 

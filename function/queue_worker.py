@@ -18,10 +18,11 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from function.engine.pack import PackError
+from function.service.loading import settings
 from function.service.queue import translate_records
 from function.service.results import BucketResults
 from function.service.settings import SettingsError
-from function.service.translation import settings, translator
+from function.service.translation import translator
 
 _LOGGER = logging.getLogger(__name__)
 

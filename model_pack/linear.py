@@ -7,9 +7,20 @@ from pathlib import Path
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx import numpy_helper
 
 from model_pack.graph import CONTRIB, Graph
 from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matrix
+
+_ZERO_POINTS = "zero_points_of_tokens"
+
+
+def write_zero_points(graph: Graph, ids: str, quantization: Quantization | None) -> None:
+    """ids [B, T] -> the zero points that `linear` needs in a graph whose tokens have scales of their own [B, T, 1]."""
+    if quantization is not None and quantization.activations == "per-token":
+        shape = graph.op("Shape", graph.op("Unsqueeze", ids, graph.integers(-1)))
+        value = numpy_helper.from_array(np.array([128], np.uint8))
+        graph.op("ConstantOfShape", shape, value=value, output=_ZERO_POINTS)
 
 
 def linear(
@@ -41,23 +52,25 @@ def linear(
         scale, zero = quantization.activation_ranges[name].scale_and_zero_point()
         step = graph.constant(np.array(scale), f"{name}.input_scale")
         zero_point = graph.constant(np.array(zero), f"{name}.input_zero_point")
-        y = _product(graph, graph.op("QuantizeLinear", x, step, zero_point), step, zero_point, name, quantized)
+        y = _product(graph, graph.op("QuantizeLinear", x, step, zero_point), zero_point, name, quantized)
+        y = graph.op("Mul", y, step)
         return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)
 
     bounded = lowest is not None and quantization.activations == "per-token"
     if lowest is not None and bounded:  # quantise x - lowest, never negative, and take off again what that adds
         x = graph.op("Sub", x, graph.constant(np.array(lowest, np.float32), f"{name}.lowest"))
         bias = (bias + lowest * quantized.restored().sum(0, dtype=np.float64)).astype(np.float32)
-    highest = graph.op("ReduceMax", x if bounded else graph.op("Abs", x), axes=[-1], keepdims=1)  # [B, T, 1]
-    # A vector of zeros becomes NaNs here, some integers in the product, and zeros where `highest` comes back.
-    scaled = graph.op("Div", x, highest)  # [B, T, K]: -1 to 1, or 0 to 1
+    highest = graph.op("ReduceMax", x if bounded else graph.op("Abs", x), graph.integers(-1), keepdims=1)  # [B, T, 1]
+    # A vector of zeros becomes NaNs here, some integers in the product, and zeros where its step comes back.
     if quantization.activations == "two-part":
-        y = _two_part_product(graph, scaled, name, quantized)
+        scaled = graph.op("Div", x, highest)  # [B, T, K]: -1 to 1
+        y = graph.op("Mul", _two_part_product(graph, scaled, name, quantized), highest)
     else:
-        step, zero_point = _step(graph, 255 if bounded else 127), _zero_point(graph, 0 if bounded else 128)
-        integers = graph.op("QuantizeLinear", scaled, step, zero_point)
-        y = _product(graph, integers, step, zero_point, name, quantized)
-    y = graph.op("Mul", y, highest)
+        step = graph.op("Mul", highest, _step(graph, 255 if bounded else 127))  # [B, T, 1]
+        zero_points = [] if bounded else [_ZERO_POINTS]
+        integers = graph.op("QuantizeLinear", x, step, *zero_points, axis=-1, block_size=len(matrix))
+        y = _product(graph, integers, _zero_point(graph, 0 if bounded else 128), name, quantized)
+        y = graph.op("Mul", y, step)
     return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)
 
 
@@ -68,16 +81,19 @@ def _two_part_product(graph: Graph, x: str, name: str, matrix: QuantizedMatrix) 
     rest = graph.op("Sub", x, graph.op("DequantizeLinear", high, step, zero_point))
     low = graph.op("QuantizeLinear", rest, fine_step, zero_point)
     parts = graph.op("Concat", high, low, axis=0)  # [2B, T, K]
-    products = _product(graph, parts, fine_step, zero_point, name, matrix)  # [2B, T, N]
+    products = graph.op("Mul", _product(graph, parts, zero_point, name, matrix), fine_step)  # [2B, T, N]
     high, low = graph.op_many("Split", products, outputs=[f"{name}.high", f"{name}.low"], axis=0)
     return graph.op("Add", graph.op("Mul", high, graph.constant(np.array(128, np.float32), "low_steps")), low)
 
 
-def _product(graph: Graph, x: str, step: str, zero_point: str, name: str, matrix: QuantizedMatrix) -> str:
-    """uint8 x [B, T, K] -> (x - zero_point) * step @ matrix [B, T, N]."""
+def _product(graph: Graph, x: str, zero_point: str, name: str, matrix: QuantizedMatrix) -> str:
+    """uint8 x [B, T, K] -> (x - zero_point) @ matrix [B, T, N]."""
     values, scales, zero_points = _matrix(graph, name, matrix)
-    inputs = [x, values, step, scales, zero_point, zero_points]
-    return graph.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB)
+    # The operator could apply the columns' scales itself; for one row a multiplication after it is faster (the output
+    # head: 347 instead of 447 microseconds on one thread, 183 instead of 447 on two).
+    one = graph.constant(np.array(1, np.float32), "one")
+    y = graph.op("MatMulIntegerToFloat", x, values, one, one, zero_point, zero_points, domain=CONTRIB)
+    return graph.op("Mul", y, scales)
 
 
 def _matrix(graph: Graph, name: str, matrix: QuantizedMatrix) -> list[str]:

@@ -3,7 +3,8 @@
 Encoder:      input_ids, attention_mask -> its states, and from them the cross-attention keys and values of
               every decoder layer. (Only checks ask for the states.)
 Decoder step: one target id a row, the source's attention_mask, past and cross-attention keys/values
-              -> logits, and the keys/values that are the next step's past (empty before the first).
+              -> logits and their log-softmax, and the keys/values that are the next step's past (empty
+              before the first).
 
 Source ids are the checkpoint's. Target ids count the rows that the output head keeps. Shapes at line
 ends: B batch rows, S source tokens, P past target tokens, D d_model, H heads, N target ids.
@@ -25,7 +26,7 @@ from function.engine.sessions import DECODER_FILE, ENCODER_FILE
 from model_pack.checkpoint import Embeddings, Weights
 from model_pack.config import Config
 from model_pack.graph import CONTRIB, Graph, WeightFile
-from model_pack.linear import linear
+from model_pack.linear import linear, write_zero_points
 from model_pack.quantization import Quantization, quantize_matrix
 
 WEIGHTS_FILE = "weights.bin"
@@ -69,6 +70,7 @@ def write_encoder(graph: Graph, network: Network) -> None:
     config = network.config
     ids = graph.input("input_ids", np.int64, ["B", "S"])
     mask = graph.input("attention_mask", np.int32, ["B", "S"])
+    write_zero_points(graph, ids, network.quantization)
     length = graph.op("Shape", ids, start=1, end=2)  # [1]: S
     positions = graph.op("Slice", _position_table(graph, network), graph.integers(0), length)  # [S, D]
     x = graph.op("Add", _embed_source(graph, ids, network), positions)  # [B, S, D]
@@ -102,9 +104,12 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     mask = graph.input("attention_mask", np.int32, ["B", "S"])
     past = [graph.input(name, np.float32, ["B", heads, "P", size]) for name in cache_names("past_key_values", config)]
     cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
-    logits = graph.output("logits", np.float32, ["B", 1, len(network.target_ids)])
+    logits, log_probabilities = (
+        graph.output(name, np.float32, ["B", 1, len(network.target_ids)]) for name in ("logits", "log_probabilities")
+    )
     present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in cache_names("present", config)]
 
+    write_zero_points(graph, ids, network.quantization)
     position = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
     position = graph.op("Gather", _position_table(graph, network), position)  # [1, D]
     x = graph.op("Add", _embed_target(graph, ids, network), position)  # [B, 1, D]
@@ -125,6 +130,8 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
         x = _add_and_normalize(graph, x, y, f"{layer}.encoder_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
     _output_head(graph, x, network, output=logits)
+    # Of the logits two may differ so little that their logarithms do not: the choice is made among the former.
+    graph.op("LogSoftmax", logits, axis=-1, output=log_probabilities)
 
 
 def cache_names(kind: str, config: Config) -> list[str]:

@@ -138,7 +138,7 @@ class PackRoad:
             start = pack.generation.decoder_start_token_id
             feeds["input_ids"] = np.array([[target_id.get(int(id_), start)] for id_ in ids])
             feeds |= encoded | dict(zip(past_names, past, strict=True))
-            step, *past = self._decoder.run(pack.decoder.outputs, feeds)
+            step, _, *past = self._decoder.run(pack.decoder.outputs, feeds)
             logits.append(step)
         return Trace(states, list(encoded.values()), past, np.concatenate(logits, 1), self._checkpoint_ids)
 
@@ -194,7 +194,7 @@ class OptimumRoad:
         ids = [config.decoder_start_token_id]
         while len(ids) < config.max_length and (len(ids) == 1 or ids[-1] != config.eos_token_id):
             logits, caches = self._step(np.array([ids[-1:]]), states, mask, caches)
-            chosen, _ = choose(logits[:, -1].copy(), generation, is_last=len(ids) == config.max_length - 1)
+            chosen = choose(logits[:, -1].copy(), generation, is_last=len(ids) == config.max_length - 1)
             ids.append(int(chosen[0]))
         return ids[1:]
 

@@ -10,10 +10,10 @@ import pytest
 
 from function.engine.model import Model
 from function.engine.pack import ModelPack
-from function.service import translation
 from model_pack.build import build_pack
 from model_pack.quantization import Quantization
 from tests.checkpoints import write_checkpoint
+from tests.fresh import forget_service
 from tests.paths import STARTER
 
 # Whoever starts the tests in the background may have Ctrl-C ignored, and what they start would inherit that.
@@ -44,11 +44,9 @@ def fp32_model(fp32_pack: Path) -> Model:
 def service(int8_pack: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The service on the INT8 pack, its settings read afresh; environment variables may be set on what it gives."""
     monkeypatch.setenv("MARIAN_PACK", str(int8_pack))
-    translation.settings.cache_clear()
-    translation.translator.cache_clear()
+    forget_service()
     yield monkeypatch
-    translation.settings.cache_clear()
-    translation.translator.cache_clear()
+    forget_service()
 
 
 @pytest.fixture

@@ -94,9 +94,8 @@ def test_score_is_the_mean_log_probability_of_the_chosen_tokens(fp32_pack: Path,
     for token_id in hypothesis.token_ids:
         feeds = {"input_ids": np.array([[previous]]), "attention_mask": mask}
         feeds |= dict(zip(cross_names, cross, strict=True)) | dict(zip(caches, past, strict=True))
-        logits, *past = decoder.run(pack.decoder.outputs, feeds)
+        logits, _, *past = decoder.run(pack.decoder.outputs, feeds)
         logits = logits[0, 0].astype(np.float64)
-        logits[list(pack.generation.banned_token_ids)] = -np.inf
         log_probabilities.append(logits[token_id] - np.log(np.exp(logits).sum()))
         previous = token_id
 

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from function.engine.model import Model
 from function.engine.pack import MANIFEST, ModelPack, PackError
 from function.engine.sessions import open_decoder, open_encoder
+from function.http_handler import handler
+from tests.events import rest_api_event
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_no_readable_manifest(pack: Path, content: str | None) -> None:
 
 def test_another_format_version(pack: Path) -> None:
     change_manifest(pack, lambda manifest: manifest.update(format_version=99))
-    with pytest.raises(PackError, match="format version 99; this engine reads version 2"):
+    with pytest.raises(PackError, match="format version 99; this engine reads version 3"):
         ModelPack.open(pack)
 
 
@@ -88,3 +91,32 @@ def test_tensors_other_than_the_manifests(pack: Path) -> None:
     open_encoder(opened, threads=1)
     with pytest.raises(PackError, match=r"decoder\.onnx has tensors .*past_key_values\.1\.key.*rebuild the pack"):
         open_decoder(opened, threads=1)
+
+
+def test_changed_weights_give_no_translation(pack: Path) -> None:
+    """Also when the pack opens before their hash is known."""
+    weights = pack / "weights.bin"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+
+    opened = ModelPack.open(pack, wait=False)
+
+    with pytest.raises(PackError, match=r"weights\.bin does not have the sha256"):
+        Model(opened, threads=1).decode(["Good morning."])
+
+
+def test_a_service_whose_weights_were_changed_says_so_until_they_are_right(
+    pack: Path, service: pytest.MonkeyPatch
+) -> None:
+    service.setenv("MARIAN_PACK", str(pack))
+    weights = pack / "weights.bin"
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    event = rest_api_event("POST", "/translate", {"q": "Good morning.", "source": "en", "target": "zh"})
+
+    assert [handler(event, None)["statusCode"] for _ in range(2)] == [500, 500]
+    assert handler(rest_api_event("GET", "/health"), None)["statusCode"] == 500
+    weights.write_bytes(content)
+
+    assert handler(event, None)["statusCode"] == 200

@@ -60,7 +60,8 @@ def test_a_process_limited_to_one_processor_takes_one_thread_and_says_nothing(in
     program = (
         "import os\n"
         "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "from function.service.translation import settings, translator\n"
+        "from function.service.loading import settings\n"
+        "from function.service.translation import translator\n"
         "assert settings().threads == 1\n"
         "print(translator().translate(['Good morning.'] * 20)[0].text)\n"
     )

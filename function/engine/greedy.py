@@ -25,7 +25,7 @@ class Hypothesis:
     """What the decoder chose for one sentence."""
 
     token_ids: list[int]  # target ids, eos included, decoder start left out
-    score: float  # mean natural-log probability of the chosen tokens
+    score: float  # mean natural-log probability of the chosen tokens, among all the model knows
     ended: bool  # whether the model itself chose eos; not when `max_length` forced it, or a loop was given up
 
 
@@ -82,7 +82,7 @@ class GreedySearch:
         for length in range(1, generation.max_length):
             if is_out_of_time():
                 raise OutOfTime
-            logits, *past = self._decoder.run(
+            logits, scores, *past = self._decoder.run(
                 self._output_names,
                 {
                     "input_ids": current,
@@ -95,10 +95,10 @@ class GreedySearch:
                 for row, sentence in enumerate(rows):
                     forbid_repeats(logits[row, -1], token_ids[sentence])
             is_last = length == generation.max_length - 1
-            chosen, chosen_log_probability = choose(logits[:, -1], generation, is_last=is_last)  # [rows] each
+            chosen = choose(logits[:, -1], generation, is_last=is_last)  # [rows]
             for sentence, token_id in zip(rows, chosen, strict=True):
                 token_ids[sentence].append(int(token_id))
-            log_probabilities[rows] += chosen_log_probability
+            log_probabilities[rows] += scores[np.arange(len(rows)), -1, chosen]
 
             # Finished rows leave: the batch pays only for sentences that still grow.
             unfinished = chosen != generation.eos_token_id
@@ -123,25 +123,18 @@ class GreedySearch:
         return [np.zeros(shape, np.float32) for _ in self._past_names]
 
 
-def choose(
-    logits: NDArray[np.float32], generation: Generation, *, is_last: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The token that greedy search takes in each row, and its natural-log probability.
+def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool) -> NDArray[np.int64]:
+    """The token that greedy search takes in each row.
 
     Args:
-        logits: [rows, target ids]; used up.
+        logits: [rows, target ids]; those of banned tokens are overwritten.
         is_last: whether `max_length` leaves no position after this one.
     """
-    logits[:, generation.banned_token_ids] = -np.inf
     if is_last and generation.forced_eos_token_id is not None:
-        chosen = np.full(len(logits), generation.forced_eos_token_id, np.int64)
-    else:
-        chosen = logits.argmax(-1)
-    highest = logits.max(-1)
-    of_chosen = logits[np.arange(len(logits)), chosen]
-    np.subtract(logits, highest[:, None], out=logits)
-    np.exp(logits, out=logits)
-    return chosen, of_chosen - highest - np.log(logits.sum(-1))
+        return np.full(len(logits), generation.forced_eos_token_id, np.int64)
+    logits[:, generation.banned_token_ids] = -np.inf
+    chosen: NDArray[np.int64] = logits.argmax(-1)
+    return chosen
 
 
 def _pad(batch: list[list[int]], max_positions: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -47,12 +47,14 @@ class Model:
             gives_up_loops, forbids_repeats: as GreedySearch.
 
         Raises:
-            PackError: the pack's graphs cannot be loaded.
+            PackError: the pack's graphs cannot be loaded, or its weights are not those of its manifest.
         """
+        self._search.prepare(len(texts))
         source_ids = [self._tokenizer.encode_text(text, language_token) for text in texts]
         hypotheses = self._search(
             source_ids, is_out_of_time, gives_up_loops=gives_up_loops, forbids_repeats=forbids_repeats
         )
+        self.pack.confirm()
         drafts: list[Draft] = []
         for ids, hypothesis in zip(source_ids, hypotheses, strict=True):
             if hypothesis is None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import mmap
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT_VERSION = 2
+from function.engine.background import Background
+
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
-_CHUNK_BYTES = 1 << 20
+_WEIGHTS_BYTES = 2 << 20  # a file of so many holds weights: nothing is parsed in it
+_CHUNK_BYTES = 8 << 20  # few: after each a thread waits for others to let go of Python
 
 
 class PackError(Exception):
@@ -73,7 +77,7 @@ class Tensors:
 
 @dataclass(frozen=True)
 class ModelPack:
-    """A verified pack. `open` is the only way in."""
+    """A pack that is what its manifest says. `open` is the only way in."""
 
     path: Path
     model_id: str
@@ -85,10 +89,15 @@ class ModelPack:
     tokenizer: dict[str, Any]
     encoder: Tensors
     decoder: Tensors
+    _weights_check: Background[None] = field(repr=False, compare=False)
 
     @classmethod
-    def open(cls, path: str | Path) -> ModelPack:
+    def open(cls, path: str | Path, *, wait: bool = True) -> ModelPack:
         """Read the manifest of the pack in folder `path` and check every file against it.
+
+        Args:
+            wait: False: return while the hash of the weights is still being computed, in a thread. Then `confirm`
+                comes before anything that was computed from them is let out.
 
         Raises:
             PackError: no manifest, another format version, a missing or altered file,
@@ -96,8 +105,28 @@ class ModelPack:
         """
         path = Path(path)
         manifest = _read_manifest(path)
+        weights = {}
         for name, recorded in manifest["files"].items():
-            _check_file(path / name, recorded)
+            _check_size(path / name, recorded)
+            if recorded["size"] < _WEIGHTS_BYTES:
+                _check_hash(path / name, recorded)
+            else:
+                weights[path / name] = recorded
+        pack = cls._read(path, manifest, Background(lambda: _check_hashes(weights)))
+        if wait:
+            pack.confirm()
+        return pack
+
+    def confirm(self) -> None:
+        """Wait until the weights, too, are known to be the manifest's.
+
+        Raises:
+            PackError: they are not.
+        """
+        self._weights_check.result()
+
+    @classmethod
+    def _read(cls, path: Path, manifest: dict[str, Any], weights_check: Background[None]) -> ModelPack:
         try:
             languages = manifest["languages"]
             return cls(
@@ -111,6 +140,7 @@ class ModelPack:
                 tokenizer=manifest["tokenizer"],
                 encoder=_tensors(manifest["tensors"]["encoder"]),
                 decoder=_tensors(manifest["tensors"]["decoder"]),
+                _weights_check=weights_check,
             )
         except (KeyError, TypeError) as error:
             raise PackError(f"{path / MANIFEST} is incomplete or malformed: {error}") from error
@@ -137,19 +167,43 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _check_file(path: Path, recorded: dict[str, Any]) -> None:
+def _check_size(path: Path, recorded: dict[str, Any]) -> None:
     try:
         size = path.stat().st_size
-        if size != recorded["size"]:
-            raise PackError(f"{path} has {size} bytes, the manifest says {recorded['size']}: copy the pack again.")
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                digest.update(chunk)
     except OSError as error:
-        raise PackError(f"{path} is in the manifest but cannot be read: {error.strerror}.") from error
+        raise _unreadable(path, error) from error
+    if size != recorded["size"]:
+        raise PackError(f"{path} has {size} bytes, the manifest says {recorded['size']}: copy the pack again.")
+
+
+def _check_hashes(files: dict[Path, dict[str, Any]]) -> None:
+    for path, recorded in files.items():
+        _check_hash(path, recorded)
+
+
+def _check_hash(path: Path, recorded: dict[str, Any]) -> None:
+    digest = hashlib.sha256()
+    try:
+        if recorded["size"] < _WEIGHTS_BYTES:
+            digest.update(path.read_bytes())
+        else:
+            _update_from_mapped(digest, path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     if digest.hexdigest() != recorded["sha256"]:
         raise PackError(f"{path} does not have the sha256 in the manifest: it was changed after the pack was built.")
+
+
+def _update_from_mapped(digest: hashlib._Hash, path: Path) -> None:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+        for start in range(0, len(content), _CHUNK_BYTES):
+            with memoryview(content)[start : start + _CHUNK_BYTES] as chunk:
+                digest.update(chunk)
+            content.madvise(mmap.MADV_DONTNEED)  # or the whole file would count as this process's memory
+
+
+def _unreadable(path: Path, error: OSError) -> PackError:
+    return PackError(f"{path} is in the manifest but cannot be read: {error.strerror}.")
 
 
 def _language(entry: dict[str, Any]) -> Language:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
 
+import onnxruntime as ort
+
+from function.engine.background import Background
 from function.engine.batching import batches
 from function.engine.greedy import GreedySearch, Hypothesis, OutOfTime
 from function.engine.pack import ModelPack
@@ -24,6 +26,21 @@ class Searches:
     def __init__(self, pack: ModelPack, threads: int) -> None:
         self._pack = pack
         self._threads = threads
+        # Encoder and decoder, by the threads of a search.
+        self._opened: dict[int, tuple[ort.InferenceSession, Background[ort.InferenceSession]]] = {}
+
+    def prepare(self, sentences: int) -> None:
+        """Open the sessions that so many sentences will take: the encoder, and in a thread the decoder.
+
+        The decoder takes about as long as the encoder and a tokenizer together.
+
+        Raises:
+            PackError: the pack's graphs cannot be loaded.
+        """
+        threads = self._threads_of_a_search(sentences)
+        if threads not in self._opened:
+            decoder = Background(lambda: open_decoder(self._pack, threads))
+            self._opened[threads] = open_encoder(self._pack, threads), decoder
 
     def __call__(
         self,
@@ -43,8 +60,7 @@ class Searches:
         """
         hypotheses: list[Hypothesis | None] = [None] * len(sentences)
         lengths = [len(ids) for ids in sentences]
-        side_by_side = self._threads > 1 and len(sentences) >= _MIN_SHARE * self._threads
-        search = self._on_one_thread if side_by_side else self._on_all_threads
+        search = self._search(len(sentences))
 
         def decode(batch: list[int]) -> None:
             with suppress(OutOfTime):
@@ -55,7 +71,7 @@ class Searches:
                 for index, hypothesis in zip(batch, found, strict=True):
                     hypotheses[index] = hypothesis
 
-        if side_by_side:
+        if self._are_side_by_side(len(sentences)):
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - most cold starts do without
 
             with ThreadPoolExecutor(self._threads) as pool:
@@ -65,15 +81,15 @@ class Searches:
                 decode(batch)
         return hypotheses
 
-    @cached_property
-    def _on_all_threads(self) -> GreedySearch:
-        return _open(self._pack, self._threads)
+    def _search(self, sentences: int) -> GreedySearch:
+        """What so many sentences take. If side by side, it computes in whichever thread calls it."""
+        self.prepare(sentences)
+        threads = self._threads_of_a_search(sentences)
+        encoder, decoder = self._opened[threads]
+        return GreedySearch(self._pack, encoder, decoder.result())
 
-    @cached_property
-    def _on_one_thread(self) -> GreedySearch:
-        """Safe to call from several threads at once: it computes in the calling one."""
-        return _open(self._pack, 1)
+    def _are_side_by_side(self, sentences: int) -> bool:
+        return self._threads > 1 and sentences >= _MIN_SHARE * self._threads
 
-
-def _open(pack: ModelPack, threads: int) -> GreedySearch:
-    return GreedySearch(pack, open_encoder(pack, threads), open_decoder(pack, threads))
+    def _threads_of_a_search(self, sentences: int) -> int:
+        return 1 if self._are_side_by_side(sentences) else self._threads

@@ -12,9 +12,10 @@ from function import __version__
 from function.engine.pack import Language, PackError
 from function.service.errors import RequestError
 from function.service.http_events import HttpRequest, HttpResponse, error_response
+from function.service.loading import confirmed_pack, pack, settings
 from function.service.metrics import count
 from function.service.settings import SettingsError
-from function.service.translation import answer, read_request, settings, translator
+from function.service.translation import answer, read_request
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -67,9 +68,8 @@ def _translate(request: HttpRequest, is_out_of_time: Callable[[], bool]) -> Http
 
 
 def _languages(*_: object) -> HttpResponse:
-    pack = translator().pack
-    targets = [language.code for language in pack.targets]
-    entries = [_entry(pack.source, targets), *(_entry(language, []) for language in pack.targets)]
+    source, targets = pack().source, pack().targets
+    entries = [_entry(source, [language.code for language in targets]), *(_entry(language, []) for language in targets)]
     return HttpResponse(200, entries)
 
 
@@ -78,7 +78,7 @@ def _entry(language: Language, targets: list[str]) -> dict[str, Any]:
 
 
 def _health(*_: object) -> HttpResponse:
-    pack = translator().pack
+    pack = confirmed_pack()
     return HttpResponse(200, {"status": "ok", "pack": f"{pack.model_id} {pack.precision}", "version": __version__})
 
 

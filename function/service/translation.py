@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from function.engine.pack import Language, ModelPack
+from function.engine.pack import Language, PackError
 from function.engine.translator import Options, Translation, Translator, Unfinished
 from function.service.errors import RequestError, TimeIsUp
+from function.service.loading import pack, settings
 from function.service.metrics import count
-from function.service.settings import Settings, SettingsError, read_settings
+from function.service.settings import SettingsError
 from function.text.guard import Quality
 
 AUTO = "auto"
@@ -43,14 +44,9 @@ class TranslationRequest:
 
 
 @cache
-def settings() -> Settings:
-    return read_settings()
-
-
-@cache
 def translator() -> Translator:
     """The one translator of this process, made when first asked for."""
-    return Translator(ModelPack.open(settings().pack), settings().threads)
+    return Translator(pack(), settings().threads)
 
 
 def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
@@ -75,11 +71,10 @@ def read_request(fields: Mapping[str, Any]) -> TranslationRequest:
             place = f"q[{index}]" if isinstance(q, list) else "q"
             raise RequestError(400, f"Invalid request: {place} must be a string, it is {_kind(text)}")
     _check_size(texts)
-    pack = translator().pack
     source = fields["source"]
     if source != AUTO:
-        _language(source, (pack.source,), "source")
-    target = _language(fields["target"], pack.targets, "target")
+        _language(source, (pack().source,), "source")
+    target = _language(fields["target"], pack().targets, "target")
     return TranslationRequest(
         texts=tuple(texts),
         is_list=isinstance(q, list),
@@ -114,11 +109,19 @@ def answer(
 
     Args:
         is_out_of_time: asked at every decoder step; requests that are not finished then fail with `TimeIsUp`.
+
+    Raises:
+        PackError: the pack cannot be used.
     """
     texts = [text for request in requests for text in request.texts]
     targets = [request.target for request in requests for _ in request.texts]
     options = [request.options for request in requests for _ in request.texts]
-    results = iter(translator().translate(texts, targets, options, is_out_of_time))
+    try:
+        results = iter(translator().translate(texts, targets, options, is_out_of_time))
+    except PackError:
+        for cached in (pack, translator):  # so that the next request tries again
+            cached.cache_clear()
+        raise
     return [_answer(request, [next(results) for _ in request.texts]) for request in requests]
 
 
@@ -145,7 +148,7 @@ def _answer(request: TranslationRequest, results: list[Translation | Unfinished]
     content: Answer = {"translatedText": in_shape_of_q([translation.text for translation in translations])}
     if request.source == AUTO:
         # Assumed, not detected: a pack reads one language. LibreTranslate, too, says 0 when it cannot tell.
-        assumed = {"confidence": 0, "language": translator().pack.source.code}
+        assumed = {"confidence": 0, "language": pack().source.code}
         content["detectedLanguage"] = in_shape_of_q([assumed] * len(translations))
     if request.alternatives:
         content["alternatives"] = in_shape_of_q([[] for _ in translations])  # greedy search has one answer

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from function.http_handler import handler as http_handler
 from function.queue_handler import handler as queue_handler
-from function.service import translation
+from tests.fresh import forget_service
 
 EXAMPLES = int(os.environ.get("HOSTILE_EXAMPLES", "20000"))
 STATUSES = {200, 204, 400, 404, 405, 413, 415}
@@ -33,16 +33,14 @@ def loaded_service(int8_pack: Path) -> Iterator[None]:
     values = {"MARIAN_PACK": str(int8_pack), "MARIAN_MAX_CHARACTERS": "200", "MARIAN_MAX_TEXTS": "8"}
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
-    for cached in (translation.settings, translation.translator):
-        cached.cache_clear()
+    forget_service()
     yield
     for name, value in before.items():
         if value is None:
             del os.environ[name]
         else:
             os.environ[name] = value
-    for cached in (translation.settings, translation.translator):
-        cached.cache_clear()
+    forget_service()
 
 
 text = st.text(st.characters(), max_size=40) | st.sampled_from(
