@@ -25,7 +25,7 @@ EVALUATION_TEXTS = Path(__file__).parent.parent / "model_pack" / "starter" / "ev
 # target token tell what source tokens cost: beside 30 steps of the decoder, a few of them would not be seen.
 LENGTHS = ((25, 40), (25, 400), (40, 30), (400, 30), (4, 1), (40, 1), (400, 1))
 
-_SETTLE_SECONDS = 0.03  # threads of the last system may still spin when its answer is there
+_SETTLE_SECONDS = 0.06  # threads of the last system may still spin when its answer is there
 _CALIBRATION_RUNS = 3
 _STEPS_A_ROUND = 20
 _SHORT_RUNS = 3
