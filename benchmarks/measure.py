@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.models import Models, bytes_of_a_step, target_rows
 from benchmarks.plan import ALONE, MAIN_SHAPE, OPUS, TEXTS, Plan, PlannedRow, Row
-from benchmarks.processes import Launch, Team, WorkerError
+from benchmarks.processes import Launch, Worker, WorkerError
 from benchmarks.results import BenchResult, Length, Measurement, Roofline, RowResult, Sample
 from benchmarks.systems import Configuration, System, configurations
-from benchmarks.work import Answer, Decode, Read, Steps, Translate, Work
+from benchmarks.work import Answer, Decode, Products, Read, Steps, Translate, Work
 
 EVALUATION_TEXTS = Path(__file__).parent.parent / "model_pack" / "starter" / "eval" / "test_tatoeba.tsv"
 
@@ -92,28 +92,28 @@ class _Crew:
         self._models = models
         self._model = model
         self._threads = threads
-        self._teams: dict[tuple[str, tuple[int, int] | None], Team] = {}
+        self._workers: dict[tuple[str, tuple[int, int] | None], Worker] = {}
         self.failures: dict[str, str] = {}  # by system
 
     def hire(self, wanted: Sequence[tuple[System, Configuration | None]]) -> None:
         for system, configuration in wanted:
             key = _key(system, configuration)
-            if key not in self._teams:
+            if key not in self._workers:
                 launch = system.launch(self._models, self._model, self._threads, configuration)
-                self._teams[key] = Team(launch, system.workers)
-        for key, team in self._teams.items():  # they have been loading side by side
+                self._workers[key] = Worker(launch)
+        for key, worker in self._workers.items():  # they have been loading side by side
             try:
-                team.wait_until_ready()
+                worker.wait_until_ready()
             except WorkerError as error:
                 self.failures[key[0]] = str(error)
 
-    def team(self, system: System, configuration: Configuration | None) -> Team:
-        return self._teams[_key(system, configuration)]
+    def worker(self, system: System, configuration: Configuration | None) -> Worker:
+        return self._workers[_key(system, configuration)]
 
     def dismiss(self) -> None:
-        for team in self._teams.values():
-            team.close()
-        self._teams.clear()
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
 
 
 def _key(system: System, configuration: Configuration | None) -> tuple[str, tuple[int, int] | None]:
@@ -130,7 +130,7 @@ def _measure_row(
     planned: PlannedRow, systems: Sequence[System], plan: Plan, crew: _Crew, result: RowResult, work: Work, tell: Tell
 ) -> None:
     row = planned.row
-    teams: dict[str, Team] = {}
+    workers: dict[str, Worker] = {}
     measurements = {system.name: Measurement(system.name) for system in systems}
     result.measurements.extend(measurements.values())
     for system in systems:
@@ -141,9 +141,9 @@ def _measure_row(
             tell(f"{row}: preparing {system.name}")
             configuration = _fastest(crew, system, row, work, plan.calibration_seconds) if system.is_tuned else None
             measurement.configuration = str(configuration or "")
-            team = crew.team(system, configuration)
-            team.prepare(_configured(work, configuration))
-            teams[system.name] = team
+            worker = crew.worker(system, configuration)
+            worker.prepare(_configured(work, configuration))
+            workers[system.name] = worker
 
     started = time.monotonic()
     for number in count():
@@ -151,18 +151,18 @@ def _measure_row(
         if is_enough or number >= plan.most_rounds:
             return
         for system in systems:
-            if system.name not in teams or (system.is_slow and number % plan.slow_every):
+            if system.name not in workers or (system.is_slow and number % plan.slow_every):
                 continue
             tell(f"{row}: round {number + 1}, {system.name}")
             measurement = measurements[system.name]
             with _noting_failure(measurement):
-                answer = _run(teams[system.name], work)
+                answer = _run(workers[system.name], work)
                 tokens = sum(answer.output.lengths)
                 measurement.samples.append(Sample(number, answer.seconds, answer.cpu_seconds, tokens))
                 measurement.peak_rss_mb = answer.peak_rss_mb
                 measurement.texts = answer.output.texts
             if measurement.failure:
-                del teams[system.name]
+                del workers[system.name]
 
 
 @contextmanager
@@ -174,9 +174,9 @@ def _noting_failure(measurement: Measurement) -> Iterator[None]:
         measurement.failure = str(error)
 
 
-def _run(team: Team, work: Work) -> Answer:
+def _run(worker: Worker, work: Work) -> Answer:
     time.sleep(_SETTLE_SECONDS)
-    answer = team.run()
+    answer = worker.run()
     check_output(answer, work)
     return answer
 
@@ -201,11 +201,11 @@ def _fastest(crew: _Crew, system: System, row: Row, work: Work, enough_seconds: 
         work = replace(work, target_tokens=min(work.target_tokens, MAIN_SHAPE[1]))
     least: dict[Configuration, float] = {}
     for configuration in configurations(row):
-        team = crew.team(system, configuration)
-        team.prepare(_configured(work, configuration))
+        worker = crew.worker(system, configuration)
+        worker.prepare(_configured(work, configuration))
         started = time.monotonic()
         for _ in range(_CALIBRATION_RUNS):
-            seconds = _run(team, work).seconds
+            seconds = _run(worker, work).seconds
             least[configuration] = min(seconds, least.get(configuration, seconds))
             if time.monotonic() - started > enough_seconds:
                 break
@@ -213,30 +213,32 @@ def _fastest(crew: _Crew, system: System, row: Row, work: Work, enough_seconds: 
 
 
 @contextmanager
-def _one_thread(models: Models, *backends: str) -> Iterator[list[Team]]:
+def _one_thread(models: Models, *backends: str) -> Iterator[list[Worker]]:
     """Our INT8 pack of opus size, or what else, each in a fresh process with one thread."""
     model, checkpoint = models.path(f"{OPUS}-ours-int8"), models.path(f"{OPUS}-checkpoint")
-    teams = [Team(Launch(backend, model, checkpoint, threads=1)) for backend in backends]
+    workers = [Worker(Launch(backend, model, checkpoint, threads=1)) for backend in backends]
     try:
-        for team in teams:
-            team.wait_until_ready()
-        yield teams
+        for worker in workers:
+            worker.wait_until_ready()
+        yield workers
     finally:
-        for team in teams:
-            team.close()
+        for worker in workers:
+            worker.close()
 
 
 def measure_roofline(plan: Plan, models: Models, result: BenchResult) -> None:
-    """The decoder step in the middle of a sentence of the main shape, in turn with reading its weights."""
+    """The decoder step in the middle of a sentence of the main shape, its products, and reading its weights."""
     source_tokens, target_tokens = MAIN_SHAPE
     size = bytes_of_a_step(models.path(f"{OPUS}-ours-int8"))
     result.roofline = roofline = Roofline(size)
-    with _one_thread(models, "ours", "memory") as (ours, memory):
+    with _one_thread(models, "ours", "ours", "memory") as (ours, products, memory):
         ours.prepare(Steps(source_tokens, target_tokens // 2, _STEPS_A_ROUND))
+        products.prepare(Products(_STEPS_A_ROUND))
         memory.prepare(Read(size, _STEPS_A_ROUND))
         for _ in range(plan.step_rounds):
-            step, read = (team.run().seconds / _STEPS_A_ROUND for team in (ours, memory))
+            step, product, read = (worker.run().seconds / _STEPS_A_ROUND for worker in (ours, products, memory))
             roofline.step_seconds.append(step)
+            roofline.product_seconds.append(product)
             roofline.read_seconds.append(read)
 
 

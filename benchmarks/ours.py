@@ -10,11 +10,12 @@ import onnxruntime as ort
 
 from benchmarks.backend import Job, Options
 from benchmarks.exact_length import exactly
-from benchmarks.work import Decode, Output, Steps, Translate, Work
-from function.engine.greedy import GreedySearch
+from benchmarks.products import open_products
+from benchmarks.work import Decode, Output, Products, Steps, Translate, Work
 from function.engine.model import Model
 from function.engine.pack import ModelPack
-from function.engine.sessions import open_decoder, open_encoder
+from function.engine.searches import Searches
+from function.engine.sessions import DECODER_FILE, open_decoder
 
 _FORBIDDEN = {"torch", "transformers", "optimum"}
 
@@ -25,6 +26,7 @@ class Ours:
     def __init__(self, options: Options) -> None:
         self._pack = ModelPack.open(options.model)
         self._threads = options.threads
+        self._search_tokens: int | None = None  # the exact number of target tokens that `_search` gives
         self._models: dict[int | None, Model] = {}  # by the exact number of target tokens, if there is one
 
     def job(self, work: Work) -> Job:
@@ -32,14 +34,28 @@ class Ours:
             raise AssertionError(f"the engine has loaded {loaded}")
         match work:
             case Decode():
-                search = GreedySearch(exactly(self._pack, work.target_tokens), self._encoder, self._decoder)
-                return lambda: Output(lengths=[len(hypothesis.token_ids) for hypothesis in search(work.sources)])
+                return self._decoding(work)
             case Translate():
                 return self._translation(work)
             case Steps():
                 return self._steps(work)
+            case Products():
+                return self._products(work)
             case _:
                 raise NotImplementedError(f"{type(work).__name__} is no work for the engine")
+
+    def _decoding(self, work: Decode) -> Job:
+        if self._search_tokens != work.target_tokens:
+            self._search = Searches(exactly(self._pack, work.target_tokens), self._threads)
+            self._search_tokens = work.target_tokens
+        search = self._search
+
+        def run() -> Output:
+            found = search(work.sources, lambda: False)
+            return Output(lengths=[len(hypothesis.token_ids) for hypothesis in found if hypothesis])
+
+        run()  # opens the sessions
+        return run
 
     def _translation(self, work: Translate) -> Job:
         model = self._model(work.target_tokens)
@@ -71,12 +87,23 @@ class Ours:
         return run
 
     @cached_property
-    def _encoder(self) -> ort.InferenceSession:
-        return open_encoder(self._pack, self._threads)
-
-    @cached_property
     def _decoder(self) -> ort.InferenceSession:
         return open_decoder(self._pack, self._threads)
+
+    def _products(self, work: Products) -> Job:
+        session = open_products(self._pack.path / DECODER_FILE, self._threads)
+        generator = np.random.default_rng(1)
+        feeds = {
+            tensor.name: generator.integers(0, 256, (1, 1, tensor.shape[-1]), np.uint8)
+            for tensor in session.get_inputs()
+        }
+
+        def run() -> Output:
+            for _ in range(work.repeats):
+                session.run(None, feeds)
+            return Output()
+
+        return run
 
     def _model(self, target_tokens: int | None) -> Model:
         if target_tokens not in self._models:

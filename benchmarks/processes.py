@@ -8,21 +8,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmarks.errors import BenchError
 from benchmarks.records import from_json
-from benchmarks.work import Answer, Decode, Output, Translate, Work, to_message
+from benchmarks.work import Answer, Work, to_message
 
 ROOT = Path(__file__).parent.parent
 PEERS_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 
 _CLOSING_SECONDS = 10
-
-T = TypeVar("T")
 
 
 class WorkerError(Exception):
@@ -68,16 +65,24 @@ class Worker:
         self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def wait_until_ready(self) -> None:
-        self.receive()
+        self._receive()
 
-    def send(self, message: dict[str, Any]) -> None:
+    def prepare(self, work: Work) -> None:
+        self._ask({"prepare": to_message(work)})
+
+    def run(self) -> Answer:
+        """Do the prepared work once."""
+        return from_json(Answer, self._ask({"run": True}))
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
             self._requests.write(json.dumps(message) + "\n")
             self._requests.flush()
         except BrokenPipeError as error:
             raise WorkerError(self._last_words()) from error
+        return self._receive()
 
-    def receive(self) -> dict[str, Any]:
+    def _receive(self) -> dict[str, Any]:
         line = self._answers.readline()
         if not line:
             raise WorkerError(self._last_words())
@@ -103,64 +108,6 @@ class Worker:
         code = self._process.wait(_CLOSING_SECONDS)
         self._errors.seek(0)
         return f"the process of {self._name} ended with {code}: {self._errors.read().strip()[-500:]}"
-
-
-class Team:
-    """Workers that share each piece of work, or one that does it all."""
-
-    def __init__(self, launch: Launch, workers: int = 1) -> None:
-        self._workers = [Worker(launch) for _ in range(workers)]
-
-    def wait_until_ready(self) -> None:
-        for worker in self._workers:
-            worker.wait_until_ready()
-
-    def prepare(self, work: Work) -> None:
-        for worker, share in zip(self._workers, shares(work, len(self._workers)), strict=True):
-            worker.send({"prepare": to_message(share)})
-            worker.receive()
-
-    def run(self) -> Answer:
-        """Do the prepared work once.
-
-        One worker's time is its own. Of several it is from the first request to the last answer, as their user
-        would wait; that the pipes are in it counts against them.
-        """
-        started = time.perf_counter()
-        for worker in self._workers:
-            worker.send({"run": True})
-        answers = [from_json(Answer, worker.receive()) for worker in self._workers]
-        if len(answers) == 1:
-            return answers[0]
-        return Answer(
-            seconds=time.perf_counter() - started,
-            cpu_seconds=sum(answer.cpu_seconds for answer in answers),
-            peak_rss_mb=sum(answer.peak_rss_mb for answer in answers),
-            output=Output(
-                [length for answer in answers for length in answer.output.lengths],
-                [text for answer in answers for text in answer.output.texts],
-            ),
-        )
-
-    def close(self) -> None:
-        for worker in self._workers:
-            worker.close()
-
-
-def shares(work: Work, count: int) -> list[Work]:
-    """The work in so many equal parts, in its order."""
-    if count == 1:
-        return [work]
-    if isinstance(work, Decode):
-        return [replace(work, sources=part) for part in _parts(work.sources, count)]
-    if isinstance(work, Translate):
-        return [replace(work, texts=part) for part in _parts(work.texts, count)]
-    raise ValueError(f"{type(work).__name__} cannot be shared")
-
-
-def _parts(items: list[T], count: int) -> list[list[T]]:
-    size = -(-len(items) // count)
-    return [items[start : start + size] for start in range(0, size * count, size)]
 
 
 def python_for(backend: str) -> Path:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks import systems
-from benchmarks.goals import Goal, goals, source_linearity, target_linearity
+from benchmarks.goals import Goal, goals, source_growth, source_linearity, target_linearity
 from benchmarks.machine import Machine
 from benchmarks.plan import ALONE, BATCHES, OPUS, SHAPES, STARTER, THREADS, TOGETHER, Row
 from benchmarks.results import BenchResult, ColdMeasurement, ColdResult, RowResult
@@ -91,7 +91,7 @@ def _goal_table(found: Sequence[Goal]) -> str:
         [
             goal.what,
             f"{'≥' if goal.at_least else '≤'} {goal.limit:g} {goal.unit}".replace(" x", "x"),
-            (_value(goal) + (f" ({goal.note})" if goal.note and goal.measured else "")),
+            _value(goal),
             words[goal.is_met],
         ]
         for goal in found
@@ -187,11 +187,14 @@ def _roofline(result: BenchResult) -> str:
     if not roofline or not roofline.read_seconds:
         return ""
     read, step = spread(roofline.read_seconds), spread(roofline.step_seconds)
+    products = spread(roofline.product_seconds)
     return (
         "## The decoder step beside the roofline, 1 thread\n\n"
         f"A step must read {roofline.bytes / 1e6:.1f} MB of weights. Reading so many bytes takes "
         f"{_spread(read.times(1000), 2)} ms ({roofline.bytes / 1e9 / read.median:.1f} GB/s, the fastest of several "
-        f"ways in numpy), the decoder's graph {_spread(step.times(1000), 2)} ms: {_spread(roofline.ratio(), 2, 'x')}."
+        f"ways in numpy), the decoder's graph {_spread(step.times(1000), 2)} ms: "
+        f"{_spread(roofline.step_ratio(), 2, 'x')}; the products of a step alone "
+        f"{_spread(products.times(1000), 2)} ms: {_spread(roofline.product_ratio(), 2, 'x')}."
     )
 
 
@@ -217,9 +220,11 @@ def _lengths(result: BenchResult) -> str:
         f"A target token takes {_spread(target, 2, 'x')} as long in a sentence of 400 as in one of 40."
         if (target := target_linearity(result))
         else "",
-        f"Until the first target token, a source token adds {_spread(source, 2, 'x')} as much between 40 and 400 as "
-        "between 4 and 40."
+        f"Until the first target token, a source token takes {_spread(source, 2, 'x')} as long."
         if (source := source_linearity(result))
+        else "",
+        f"Further ones add {_spread(growth, 2, 'x')} as much between 40 and 400 as between 4 and 40."
+        if (growth := source_growth(result))
         else "",
     ]
     text = " ".join(sentence for sentence in found if sentence)
@@ -244,7 +249,7 @@ def _memory_and_size(result: BenchResult) -> str:
     if lines:
         heads = ["system", *(f"after batch {batch}" for batch in BATCHES)]
         sections.append(
-            "## Memory\n\nPeak RSS in MB of the process, or of both, with 2 threads: loading and the rows until then."
+            "## Memory\n\nPeak RSS in MB of the process, with 2 threads: loading and the rows until then."
             "\n\n" + _table(heads, lines)
         )
     if single is not None:

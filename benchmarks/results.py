@@ -71,11 +71,6 @@ class RowResult:
         found = ratios(numerator.seconds, denominator.seconds)
         return spread(found) if found else None
 
-    def faster(self, *systems: str) -> str | None:
-        """The one of the systems whose median is the least."""
-        medians = {system: found.median for system in systems if (found := self.milliseconds(system))}
-        return min(medians, key=medians.__getitem__) if medians else None
-
 
 @dataclass
 class Roofline:
@@ -84,15 +79,23 @@ class Roofline:
     Attributes:
         bytes: of the matrices that a step multiplies with.
         step_seconds: of the decoder's graph alone, by round.
+        product_seconds: of its matrix products without anything between them, by round.
         read_seconds: of reading so many bytes, by round.
     """
 
     bytes: int
     step_seconds: list[float] = field(default_factory=list)
+    product_seconds: list[float] = field(default_factory=list)
     read_seconds: list[float] = field(default_factory=list)
 
-    def ratio(self) -> Spread:
-        return spread([step / read for step, read in zip(self.step_seconds, self.read_seconds, strict=False)])
+    def step_ratio(self) -> Spread:
+        return self._to_reading(self.step_seconds)
+
+    def product_ratio(self) -> Spread:
+        return self._to_reading(self.product_seconds)
+
+    def _to_reading(self, seconds: list[float]) -> Spread:
+        return spread(ratios(dict(enumerate(seconds)), dict(enumerate(self.read_seconds))))
 
 
 @dataclass

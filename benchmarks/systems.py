@@ -32,7 +32,6 @@ class System:
         backend: what loads it, as `worker.py` knows it.
         model: its folder's name, without the model that it is made from.
         checkpoint: the same, of the folder with its tokenizer's files.
-        workers: processes side by side, of one thread each where there are several.
         is_slow: whether it takes part in a few rounds only.
         is_tuned: whether the fastest configuration is looked for before each row.
         takes_part: in which rows.
@@ -42,7 +41,6 @@ class System:
     backend: str
     model: str
     checkpoint: str = "checkpoint"
-    workers: int = 1
     is_slow: bool = False
     is_tuned: bool = False
     takes_part: Callable[[Row], bool] = lambda _: True
@@ -51,12 +49,11 @@ class System:
         folder, checkpoint = models.path(f"{model}-{self.model}"), models.path(f"{model}-{self.checkpoint}")
         if configuration:
             return Launch(self.backend, folder, checkpoint, configuration.intra_threads, configuration.inter_threads)
-        return Launch(self.backend, folder, checkpoint, 1 if self.workers > 1 else threads)
+        return Launch(self.backend, folder, checkpoint, threads)
 
 
 OURS = "ours INT8"
 OURS_FP32 = "ours FP32"
-OURS_SIDE_BY_SIDE = "ours INT8, 2x1"
 TRANSFORMERS = "transformers FP32"
 OPTIMUM_FP32 = "optimum FP32"
 OPTIMUM = "optimum INT8"
@@ -68,9 +65,6 @@ CTRANSLATE2_COLD = "CTranslate2 INT8 + sentencepiece"
 
 SYSTEMS = (
     System(OURS, "ours", "ours-int8"),
-    System(
-        OURS_SIDE_BY_SIDE, "ours", "ours-int8", workers=2, takes_part=lambda row: row.threads == 2 and row.is_shareable
-    ),
     System(OURS_FP32, "ours", "ours-fp32"),
     System(CTRANSLATE2_SAME_ROWS, "ctranslate2", "ctranslate2-int8-same-rows", "cut-checkpoint", is_tuned=True,
            takes_part=lambda row: row.model == OPUS),

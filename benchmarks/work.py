@@ -40,6 +40,13 @@ class Steps:
 
 
 @dataclass(frozen=True)
+class Products:
+    """The matrix products of the decoder's graph without anything between them, one row: `repeats` times."""
+
+    repeats: int
+
+
+@dataclass(frozen=True)
 class Read:
     """So many bytes of memory, read from end to end: `repeats` times."""
 
@@ -47,9 +54,9 @@ class Read:
     repeats: int
 
 
-Work = Decode | Translate | Steps | Read
-KINDS: dict[str, type[Decode] | type[Translate] | type[Steps] | type[Read]] = {
-    kind.__name__: kind for kind in (Decode, Translate, Steps, Read)
+Work = Decode | Translate | Steps | Products | Read
+KINDS: dict[str, type[Decode] | type[Translate] | type[Steps] | type[Products] | type[Read]] = {
+    kind.__name__: kind for kind in (Decode, Translate, Steps, Products, Read)
 }
 
 

@@ -39,8 +39,8 @@ def _open(pack: ModelPack, file: str, expected: Tensors, threads: int) -> ort.In
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_MICROSECONDS)
-    # The graphs are written in the operators that are to run. No rewriting makes them faster, and some makes them slower:
-    # SkipLayerNormalization takes up to 5 times what it replaces.
+    # The graphs are written in the operators that are to run. No rewriting makes them faster, and some makes them
+    # slower: SkipLayerNormalization takes up to 5 times what it replaces.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     path = pack.path / file
     try:
