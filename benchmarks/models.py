@@ -104,7 +104,7 @@ def bytes_of_a_step(pack: Path) -> int:
     sizes = {
         tensor.name: onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize * _product(tensor.dims)
         for tensor in model.graph.initializer
-        if tensor.name in multiplied and len(tensor.dims) > 1
+        if tensor.name in multiplied and tensor.name.endswith(".weight") and len(tensor.dims) > 1
     }
     return sum(sizes.values())
 

@@ -123,7 +123,7 @@ def layer_inputs(path: Path) -> tuple[bytes, dict[str, str]]:
     inputs = {
         node.input[1].removesuffix(".weight"): node.input[0]
         for node in model.graph.node
-        if node.op_type == "MatMul" and node.input[1] in initializers
+        if node.op_type == "MatMul" and node.input[1] in initializers and node.input[1].endswith(".weight")
     }
     for name in dict.fromkeys(inputs.values()):
         if name not in {output.name for output in model.graph.output}:

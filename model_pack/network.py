@@ -27,6 +27,7 @@ from model_pack.checkpoint import Embeddings, Weights
 from model_pack.config import Config
 from model_pack.graph import CONTRIB, Graph, WeightFile
 from model_pack.linear import linear, write_zero_points
+from model_pack.operators import attend, normalize, write_bias, write_ones
 from model_pack.quantization import Quantization, quantize_matrix
 
 WEIGHTS_FILE = "weights.bin"
@@ -36,7 +37,6 @@ HEAD = "output_head"  # the layer's name, as patterns of layers to exclude see i
 Tensors = dict[str, dict[str, list[str]]]  # by graph, then "inputs" and "outputs": names in order
 
 _LOWEST = {"relu": 0.0, "gelu": -0.17, "swish": -0.27847, "silu": -0.27847}  # what an activation is never below
-_LAYER_NORM_EPSILON = 1e-5  # torch.nn.LayerNorm's default, which transformers leaves as it is
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,14 @@ def write_encoder(graph: Graph, network: Network) -> None:
     length = graph.op("Shape", ids, start=1, end=2)  # [1]: S
     positions = graph.op("Slice", _position_table(graph, network), graph.integers(0), length)  # [S, D]
     x = graph.op("Add", _embed_source(graph, ids, network), positions)  # [B, S, D]
+    heads, size = config.encoder_attention_heads, config.d_model // config.encoder_attention_heads
+    ones, bias = write_ones(graph, length), write_bias(graph, mask)
     for index in range(config.encoder_layers):
         layer = f"model.encoder.layers.{index}"
-        q, k, v = _project(graph, x, f"{layer}.self_attn", "qkv", network)  # [B, S, D] each
-        heads = config.encoder_attention_heads
-        y = graph.op("MultiHeadAttention", q, k, v, "", mask, domain=CONTRIB, num_heads=heads)  # [B, S, D]
+        projected = _split_heads(graph, _project(graph, x, layer, network), 3 * heads, size)  # [B, 3H, S, D/H]
+        q, k, v = _divide(graph, projected, heads, [f"{layer}.self_attn.{name}" for name in "qkv"])
+        y = graph.op("Transpose", attend(graph, q, k, v, size, ones, bias), perm=[0, 2, 1, 3])
+        y = graph.op("Reshape", y, graph.integers(0, 0, config.d_model))  # [B, S, D]
         y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
@@ -88,13 +91,11 @@ def write_encoder(graph: Graph, network: Network) -> None:
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
     names = [f"model.decoder.layers.{i}.encoder_attn.{p}_proj" for i in range(config.decoder_layers) for p in "kv"]
     keys_values = _joined_linear(graph, x, names, "cross_attention", network)  # [B, S, 2*layers*D]
-    split_heads = graph.integers(0, 0, len(names) * heads, size)
-    keys_values = graph.op("Reshape", keys_values, split_heads)  # [B, S, 2*layers*H, D/H]
-    keys_values = graph.op("Transpose", keys_values, perm=[0, 2, 1, 3])  # [B, 2*layers*H, S, D/H]
+    keys_values = _split_heads(graph, keys_values, len(names) * heads, size)  # [B, 2*layers*H, S, D/H]
     outputs = [
         graph.output(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)
     ]
-    graph.op_many("Split", keys_values, graph.integers(*[heads] * len(names)), outputs=outputs, axis=1)
+    _divide(graph, keys_values, heads, outputs)
 
 
 def write_decoder_step(graph: Graph, network: Network) -> None:
@@ -110,22 +111,29 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in cache_names("present", config)]
 
     write_zero_points(graph, ids, network.quantization)
-    position = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
-    position = graph.op("Gather", _position_table(graph, network), position)  # [1, D]
+    length = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
+    position = graph.op("Gather", _position_table(graph, network), length)  # [1, D]
     x = graph.op("Add", _embed_target(graph, ids, network), position)  # [B, 1, D]
+    ones_of_past = write_ones(graph, graph.op("Add", length, graph.integers(1)))
+    ones_of_source = write_ones(graph, graph.op("Shape", mask, start=1, end=2))
+    bias = write_bias(graph, mask)
+    one_row = graph.integers(0, 1, config.d_model)
     for index in range(config.decoder_layers):
         layer = f"model.decoder.layers.{index}"
         own = slice(2 * index, 2 * index + 2)  # this layer's key and value
-        q, k, v = _project(graph, x, f"{layer}.self_attn", "qkv", network)  # [B, 1, D] each
-        y, *_ = graph.op_many(
-            "MultiHeadAttention", q, k, v, "", "", "", *past[own],
-            outputs=[f"{layer}.self_attn", *present[own]], domain=CONTRIB, num_heads=heads,
-        )  # [B, 1, D], and present [B, H, P + 1, D/H] twice  # fmt: skip
+        projected = graph.op("Reshape", _project(graph, x, layer, network), graph.integers(0, 3 * heads, 1, size))
+        q, *new = _divide(graph, projected, heads, [f"{layer}.self_attn.{name}" for name in "qkv"])  # [B, H, 1, D/H]
+        k, v = (
+            graph.op("Concat", *parts, axis=2, output=name)
+            for *parts, name in zip(past[own], new, present[own], strict=True)
+        )  # [B, H, P + 1, D/H]
+        y = graph.op("Reshape", attend(graph, q, k, v, size, ones_of_past), one_row)  # [B, 1, D]
         y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
 
         q = _linear(graph, x, f"{layer}.encoder_attn.q_proj", network)
-        y = graph.op("MultiHeadAttention", q, *cross[own], "", mask, domain=CONTRIB, num_heads=heads)  # [B, 1, D]
+        q, (k, v) = graph.op("Reshape", q, graph.integers(0, heads, 1, size)), cross[own]  # [B, H, 1, D/H] and S for 1
+        y = graph.op("Reshape", attend(graph, q, k, v, size, ones_of_source, bias), one_row)  # [B, 1, D]
         y = _linear(graph, y, f"{layer}.encoder_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.encoder_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
@@ -150,11 +158,20 @@ def _joined_linear(graph: Graph, x: str, names: list[str], joined_name: str, net
     return linear(graph, x, weight, bias, joined_name, network.quantization)
 
 
-def _project(graph: Graph, x: str, attention: str, projections: str, network: Network) -> list[str]:
-    names = [f"{attention}.{projection}_proj" for projection in projections]
-    joined = _joined_linear(graph, x, names, f"{attention}.{projections}_proj", network)
-    sizes = graph.integers(*[network.config.d_model] * len(names))
-    return graph.op_many("Split", joined, sizes, outputs=[f"{name}.output" for name in names], axis=-1)
+def _project(graph: Graph, x: str, layer: str, network: Network) -> str:
+    """x [B, T, D] -> queries, keys and values of a layer's self-attention, side by side [B, T, 3D]"""
+    names = [f"{layer}.self_attn.{projection}_proj" for projection in "qkv"]
+    return _joined_linear(graph, x, names, f"{layer}.self_attn.qkv_proj", network)
+
+
+def _split_heads(graph: Graph, x: str, heads: int, size: int) -> str:
+    """x [B, S, heads * size] -> [B, heads, S, size]"""
+    return graph.op("Transpose", graph.op("Reshape", x, graph.integers(0, 0, heads, size)), perm=[0, 2, 1, 3])
+
+
+def _divide(graph: Graph, x: str, heads: int, outputs: list[str]) -> list[str]:
+    """x [B, heads * outputs, T, size] -> as many [B, heads, T, size], named `outputs`"""
+    return graph.op_many("Split", x, graph.integers(*[heads] * len(outputs)), outputs=outputs, axis=1)
 
 
 def _feed_forward(graph: Graph, x: str, layer: str, network: Network) -> str:
@@ -175,9 +192,8 @@ def _activation(graph: Graph, x: str, name: str) -> str:
 
 def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network) -> str:
     """LayerNorm(x + y)"""
-    weight = graph.constant(network.weights[f"{name}.weight"], f"{name}.weight")
-    bias = graph.constant(network.weights[f"{name}.bias"], f"{name}.bias")
-    return graph.op("LayerNormalization", graph.op("Add", x, y), weight, bias, axis=-1, epsilon=_LAYER_NORM_EPSILON)
+    weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
+    return normalize(graph, graph.op("Add", x, y), weight, bias, name)
 
 
 def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:

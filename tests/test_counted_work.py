@@ -33,24 +33,30 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
     counted = Counter(node.op_type for node in decoder.graph.node)
 
     products = 6 * _LAYERS + 1  # q/k/v in one, output, query, output, two of the feed-forward; the output head
+    attentions, normalizations = 2 * _LAYERS, 3 * _LAYERS
     assert counted == {
         "MatMulIntegerToFloat": products,
         "QuantizeLinear": products,
-        "ReduceMax": products,
         "Abs": products - _LAYERS,  # what goes into fc2 is shifted above zero instead
-        "Sub": _LAYERS,
-        "Mul": 3 * products + 2,  # steps of the activations, scales of weights, both; and the scales of the embedding
-        "Add": products + 3 * _LAYERS + 1,  # biases, residuals, the position
-        "LayerNormalization": 3 * _LAYERS,
-        "MultiHeadAttention": 2 * _LAYERS,
+        "ReduceMax": products + attentions,
+        "FusedMatMul": 3 * attentions,
+        "MatMul": 2 * normalizations,
+        "Mul": 3 * products + 2 * normalizations + 3,  # scales of activations, weights, both; of the embedding; padding
+        "Add": products + 3 * normalizations + _LAYERS + 2,  # biases, residuals; padding, the position, its successor
+        "Sub": _LAYERS + attentions + normalizations + 1,
+        "Div": attentions + normalizations,
+        "Sqrt": normalizations,
+        "Exp": attentions,
         "QuickGelu": _LAYERS,
         "Split": _LAYERS,
+        "Reshape": 2 * attentions,
+        "Concat": 2 * _LAYERS + 2,  # new keys and values to the past ones; shapes
         "Gather": 3,
-        "Cast": 1,
+        "Cast": 2,
         "Transpose": 1,
-        "Unsqueeze": 2,
-        "Shape": 2,
-        "ConstantOfShape": 1,
+        "Unsqueeze": 3,
+        "Shape": 3,
+        "ConstantOfShape": 3,
         "LogSoftmax": 1,
     }
 

@@ -84,11 +84,10 @@ def test_signed_and_unsigned_weights_say_the_same(tmp_path: Path, int8_pack: Pat
 
 def test_excluded_layers_stay_float32(tmp_path: Path, int8_pack: Path) -> None:
     whole = operators(ModelPack.open(int8_pack))
-    assert "MatMul" not in whole
 
     partly = operators(quantize(tmp_path / "pack", "--exclude", "model.decoder.layers.*.fc?"))
 
-    assert partly["MatMul"] == 2 * 2  # fc1 and fc2 of two layers
+    assert partly["MatMul"] == whole["MatMul"] + 2 * 2  # fc1 and fc2 of two layers
     assert partly["MatMulIntegerToFloat"] == whole["MatMulIntegerToFloat"] - 4
 
 
@@ -99,7 +98,7 @@ def test_static_scales_come_from_the_calibration_text(tmp_path: Path, fp32: list
     pack = quantize(tmp_path / "pack", "--static", str(calibration))
 
     assert json.loads((pack.path / MANIFEST).read_text("utf-8"))["quantization"]["activations"] == "static"
-    assert "ReduceMax" not in operators(pack)
+    assert "Abs" not in operators(pack)
     assert similarity(translations(pack), fp32) > 0.6
 
 

@@ -13,7 +13,6 @@ from function.engine.pack import Generation, ModelPack
 from function.engine.repetition import forbid_repeats, is_looping
 
 _LOOP_CHECK = 8  # steps from one look for loops to the next
-_VECTOR = 4  # source tokens: from 4 on, results alone and in batches were equal to the bit (AVX2, FP32 and INT8)
 
 
 class OutOfTime(Exception):
@@ -70,7 +69,7 @@ class GreedySearch:
         if is_out_of_time():
             raise OutOfTime
         generation = self._generation
-        source_ids, attention_mask = _pad(batch, self._network.max_positions)  # [B, S] int64, [B, S] int32
+        source_ids, attention_mask = _pad(batch)  # [B, S] int64, [B, S] int32
         cross = self._encoder.run(self._cross_names, {"input_ids": source_ids, "attention_mask": attention_mask})
         past = self._empty_past(len(batch))
         current = np.full((len(batch), 1), generation.decoder_start_token_id, np.int64)  # [B, 1]
@@ -137,13 +136,12 @@ def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool
     return chosen
 
 
-def _pad(batch: list[list[int]], max_positions: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _pad(batch: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Source ids padded to a common length, and the mask that is 1 where a token stands.
 
-    Padding takes id 0: the mask keeps it out of every result, so its value is of no account. A sentence alone is
-    padded as well, to whole vectors: else the last bit of a sum would depend on how much a batch pads.
+    Padding takes id 0: the mask keeps it out of every result, so its value is of no account.
     """
-    longest = min(-(-max(map(len, batch)) // _VECTOR) * _VECTOR, max_positions)
+    longest = max(map(len, batch))
     source_ids = np.zeros((len(batch), longest), np.int64)
     attention_mask = np.zeros((len(batch), longest), np.int32)
     for row, ids in enumerate(batch):
