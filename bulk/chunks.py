@@ -15,9 +15,6 @@ SEGMENTS = 64
 # As JSON. The function refuses more than 50,000 characters, of which each takes one byte of JSON or more.
 BYTES = 40_000
 
-# A text that the model may refuse as too long goes alone, so that it takes no other with it.
-_ALONE_CHARACTERS = 1_000
-
 # What a message can hold of text: the other fields take the rest.
 _MESSAGE_TEXT = BATCH_BYTES - 4_096
 
@@ -31,7 +28,7 @@ class Chunk:
 
 
 def chunks(rows: Iterable[Row], most_segments: int, most_bytes: int) -> Iterator[Chunk]:
-    """Group texts in order. A text of more than `most_bytes` has a chunk of its own, as have long texts in general.
+    """Group texts in order. A text of more than `most_bytes` has a chunk of its own.
 
     Raises:
         RowError: a text can be sent in no way.
@@ -40,13 +37,11 @@ def chunks(rows: Iterable[Row], most_segments: int, most_bytes: int) -> Iterator
     line = 0
     texts: list[str] = []
     size = 0
-    is_closed = False
     for row in rows:
         if row.text is None:
             continue
         text_size = len(json.dumps(row.text))
-        is_long = text_size > most_bytes or len(row.text) > _ALONE_CHARACTERS
-        if texts and (is_closed or is_long or len(texts) == most_segments or size + text_size > most_bytes):
+        if texts and (len(texts) == most_segments or size + text_size > most_bytes):
             yield Chunk(index, line, texts, size > _MESSAGE_TEXT)
             index, texts, size = index + 1, [], 0
         if text_size > _MESSAGE_TEXT and "\n" in row.text:
@@ -58,7 +53,6 @@ def chunks(rows: Iterable[Row], most_segments: int, most_bytes: int) -> Iterator
             line = row.line
         texts.append(row.text)
         size += text_size
-        is_closed = is_long
     if texts:
         yield Chunk(index, line, texts, size > _MESSAGE_TEXT)
 
