@@ -128,7 +128,7 @@ def python_for(backend: str) -> Path:
 
 def environment(threads: int) -> dict[str, str]:
     """Every thread pool that a library may have is told its size; nothing looks for files elsewhere."""
-    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
     return {
         **os.environ,
         **dict.fromkeys(counts, str(threads)),
