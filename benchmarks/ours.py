@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,6 @@ import onnxruntime as ort
 
 from benchmarks.backend import Job, Options
 from benchmarks.exact_length import exactly
-from benchmarks.products import open_products
 from benchmarks.work import Decode, Output, Products, Steps, Translate, Work
 from function.engine.model import Model
 from function.engine.pack import ModelPack
@@ -26,7 +26,7 @@ class Ours:
     def __init__(self, options: Options) -> None:
         self._pack = ModelPack.open(options.model)
         self._threads = options.threads
-        self._search_tokens: int | None = None  # the exact number of target tokens that `_search` gives
+        self._searches = Searches(self._pack, self._threads)
         self._models: dict[int | None, Model] = {}  # by the exact number of target tokens, if there is one
 
     def job(self, work: Work) -> Job:
@@ -45,16 +45,13 @@ class Ours:
                 raise NotImplementedError(f"{type(work).__name__} is no work for the engine")
 
     def _decoding(self, work: Decode) -> Job:
-        if self._search_tokens != work.target_tokens:
-            self._search = Searches(exactly(self._pack, work.target_tokens), self._threads)
-            self._search_tokens = work.target_tokens
-        search = self._search
+        search = copy(self._searches)  # with the same sessions
+        search.pack = exactly(self._pack, work.target_tokens)
 
         def run() -> Output:
             found = search(work.sources, lambda: False)
             return Output(lengths=[len(hypothesis.token_ids) for hypothesis in found if hypothesis])
 
-        run()  # opens the sessions
         return run
 
     def _translation(self, work: Translate) -> Job:
@@ -91,6 +88,8 @@ class Ours:
         return open_decoder(self._pack, self._threads)
 
     def _products(self, work: Products) -> Job:
+        from benchmarks.products import open_products  # noqa: PLC0415 (what the engine does without)
+
         session = open_products(self._pack.path / DECODER_FILE, self._threads)
         generator = np.random.default_rng(1)
         feeds = {

@@ -48,7 +48,7 @@ class EncoderWithCross(nn.Module):
 
 
 class DecoderStep(nn.Module):
-    """One target id a row, mask, past and cross-attention keys/values -> logits, new keys/values."""
+    """One target id a row, mask, past and cross-attention keys/values -> logits, their log-softmax, new keys/values."""
 
     def __init__(self, model: MarianMTModel) -> None:
         super().__init__()
@@ -77,7 +77,8 @@ class DecoderStep(nn.Module):
             crossed = _attend(layer.encoder_attn, x, cross_keys, cross_values, masked)
             x = layer.encoder_attn_layer_norm(x + crossed)
             x = layer.final_layer_norm(x + layer.fc2(layer.activation_fn(layer.fc1(x))))
-        return (self.head(x) + self.bias, *present)
+        logits = self.head(x) + self.bias
+        return (logits, logits.log_softmax(-1), *present)
 
 
 def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Path, opset: int) -> Tensors:
@@ -103,7 +104,10 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
     mask = torch.ones(_BATCH, _SOURCE, dtype=torch.int32)
     tensors: Tensors = {
         "encoder": {"inputs": ["input_ids", "attention_mask"], "outputs": [ENCODER_STATES, *cross]},
-        "decoder": {"inputs": ["input_ids", "attention_mask", *past, *cross], "outputs": ["logits", *present]},
+        "decoder": {
+            "inputs": ["input_ids", "attention_mask", *past, *cross],
+            "outputs": ["logits", "log_probabilities", *present],
+        },
     }
     export(
         EncoderWithCross(model).eval(),
@@ -129,6 +133,7 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
             "attention_mask": tokens,
             **cached,
             "logits": {0: "B"},
+            "log_probabilities": {0: "B"},
             **{name: {0: "B", 2: "P + 1"} for name in present},
         },
         folder / DECODER_FILE,

@@ -10,12 +10,12 @@ Result = TypeVar("Result")
 
 
 class Background(Generic[Result]):
-    """A function that has begun to run when this is made. The process may end without it."""
+    """A function that has begun to run when this is made. A process that ends waits for it."""
 
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
         self._error: Exception | None = None
-        self._thread = Thread(target=self._run, daemon=True)
+        self._thread = Thread(target=self._run)
         self._thread.start()
 
     def result(self) -> Result:

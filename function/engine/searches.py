@@ -24,7 +24,7 @@ class Searches:
     """
 
     def __init__(self, pack: ModelPack, threads: int) -> None:
-        self._pack = pack
+        self.pack = pack
         self._threads = threads
         # Encoder and decoder, by the threads of a search.
         self._opened: dict[int, tuple[ort.InferenceSession, Background[ort.InferenceSession]]] = {}
@@ -39,8 +39,8 @@ class Searches:
         """
         threads = self._threads_of_a_search(sentences)
         if threads not in self._opened:
-            decoder = Background(lambda: open_decoder(self._pack, threads))
-            self._opened[threads] = open_encoder(self._pack, threads), decoder
+            decoder = Background(lambda: open_decoder(self.pack, threads))
+            self._opened[threads] = open_encoder(self.pack, threads), decoder
 
     def __call__(
         self,
@@ -86,7 +86,7 @@ class Searches:
         self.prepare(sentences)
         threads = self._threads_of_a_search(sentences)
         encoder, decoder = self._opened[threads]
-        return GreedySearch(self._pack, encoder, decoder.result())
+        return GreedySearch(self.pack, encoder, decoder.result())
 
     def _are_side_by_side(self, sentences: int) -> bool:
         return self._threads > 1 and sentences >= _MIN_SHARE * self._threads
