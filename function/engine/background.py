@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread
+from threading import Event, Thread
 from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -15,12 +15,12 @@ class Background(Generic[Result]):
     def __init__(self, function: Callable[[], Result]) -> None:
         self._function = function
         self._error: Exception | None = None
-        self._thread = Thread(target=self._run)
-        self._thread.start()
+        self._is_done = Event()
+        Thread(target=self._run).start()
 
     def result(self) -> Result:
         """Wait for it; what it raised is raised here, each time."""
-        self._thread.join()
+        self._is_done.wait()  # and not `join`: interrupted, CPython 3.11 would take the thread for one that has ended
         if self._error:
             raise self._error
         return self._result
@@ -30,3 +30,5 @@ class Background(Generic[Result]):
             self._result = self._function()
         except Exception as error:  # handed to whoever asks for the result
             self._error = error
+        finally:
+            self._is_done.set()
