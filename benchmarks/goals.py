@@ -69,8 +69,8 @@ def goals(result: BenchResult, cold: ColdResult | None) -> list[Goal]:
             result.roofline.step_ratio() if result.roofline and result.roofline.read_seconds else None,
         ),
         Goal("process start to first translation: times CTranslate2's", 0.65, False, "x", cold_ratio),
-        Goal(f"peak RSS of serving single requests, {_MB}", 150, False, "MB", _exact(memory)),
-        Goal(f"the INT8 pack, {_MB}", 79, False, "MB", _exact(size)),
+        Goal(f"peak RSS of serving single requests, {_MB}", 150, False, "MB", _in_aws_megabytes(memory)),
+        Goal(f"the INT8 pack, {_MB}", 79, False, "MB", _in_aws_megabytes(size)),
         Goal(
             "a target token in a sentence of 400 of them: times as long as in one of 40", 1.3, False, "x",
             target_linearity(result),
@@ -112,8 +112,8 @@ def _by_round(result: BenchResult, lengths: list[tuple[int, int]], value: Callab
     return spread(sound) if sound else None
 
 
-def _exact(megabytes: float | None) -> Spread | None:
-    """Of 10^6 bytes, in AWS's megabytes."""
+def _in_aws_megabytes(megabytes: float | None) -> Spread | None:
+    """Those of 10^6 bytes as those of 1,048,576."""
     if megabytes is None:
         return None
     value = megabytes * 1e6 / (1 << 20)
