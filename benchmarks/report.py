@@ -10,9 +10,9 @@ from benchmarks.goals import Goal, goals, source_growth, source_linearity, targe
 from benchmarks.machine import Machine
 from benchmarks.plan import ALONE, BATCHES, OPUS, SHAPES, STARTER, THREADS, TOGETHER, Row
 from benchmarks.results import BenchResult, ColdMeasurement, ColdResult, RowResult
-from benchmarks.samples import Spread, spread
+from benchmarks.samples import spread
+from benchmarks.tables import NONE, spread_text, table
 
-_NONE = "–"
 _MORE_THREADS = 1.15  # times the threads that a system was given: more than a clock's error
 
 
@@ -45,8 +45,8 @@ def cold_report(result: ColdResult) -> str:
         rows.append(
             [
                 found.system,
-                _spread(spread(list(found.seconds.values())).times(1000), 0),
-                _spread(result.ratio(found.system, systems.OURS), 2, "x"),
+                spread_text(spread(list(found.seconds.values())).times(1000), 0),
+                spread_text(result.ratio(found.system, systems.OURS), 2, "x"),
                 f"{memory.median:.0f}",
                 str(len(found.starts)),
             ]
@@ -56,7 +56,7 @@ def cold_report(result: ColdResult) -> str:
         f"From the start of a process to the end of its first translation: one English sentence, 30 target tokens, "
         f"{result.threads} threads, a model of opus-mt-en-zh's size with random weights, files in the page cache. "
         "The systems take turns, and ratios are taken turn by turn. Medians, with quartiles in brackets.",
-        _table(["system", "ms", "times ours INT8", "peak RSS, MB", "starts"], rows),
+        table(["system", "ms", "times ours INT8", "peak RSS, MB", "starts"], rows),
         *(_parts(found) for found in result.measurements if found.starts),
         _failures((found.system, found.failure) for found in result.measurements if found.failure),
         _versions(result.machine),
@@ -86,7 +86,7 @@ def _how() -> str:
 
 
 def _goal_table(found: Sequence[Goal]) -> str:
-    words = {True: "yes", False: "**no**", None: _NONE}
+    words = {True: "yes", False: "**no**", None: NONE}
     rows = [
         [
             goal.what,
@@ -96,13 +96,13 @@ def _goal_table(found: Sequence[Goal]) -> str:
         ]
         for goal in found
     ]
-    return "## Goals\n\n" + _table(["goal", "wanted", "measured", "met"], rows)
+    return "## Goals\n\n" + table(["goal", "wanted", "measured", "met"], rows)
 
 
 def _value(goal: Goal) -> str:
     if goal.measured is None:
         return "not measured"
-    return _spread(goal.measured, 2, "x") if goal.unit == "x" else f"{goal.measured.median:.1f} {goal.unit}"
+    return spread_text(goal.measured, 2, "x") if goal.unit == "x" else f"{goal.measured.median:.1f} {goal.unit}"
 
 
 def _shape_section(result: BenchResult, shape: tuple[int, int], threads: int) -> str:
@@ -117,13 +117,13 @@ def _shape_section(result: BenchResult, shape: tuple[int, int], threads: int) ->
             lines.append([system.name, *cells])
     heads = [head for batch in rows for head in (f"batch {batch}: ms a sentence", "tokens/s", "times ours")]
     title = f"## {shape[0]} source tokens, {shape[1]} target tokens, {_threads(threads)}"
-    return f"{title}\n\n" + _table(["system", *heads], lines)
+    return f"{title}\n\n" + table(["system", *heads], lines)
 
 
 def _cells(row: RowResult, system: str, target_tokens: int) -> list[str]:
     milliseconds = row.milliseconds(system)
-    rate = f"{target_tokens * 1000 / milliseconds.median:.0f}" if milliseconds else _NONE
-    return [_spread(milliseconds, 1), rate, _spread(row.ratio(system, systems.OURS), 2, "x")]
+    rate = f"{target_tokens * 1000 / milliseconds.median:.0f}" if milliseconds else NONE
+    return [spread_text(milliseconds, 1), rate, spread_text(row.ratio(system, systems.OURS), 2, "x")]
 
 
 def _text_section(result: BenchResult, threads: int) -> str:
@@ -138,9 +138,9 @@ def _text_section(result: BenchResult, threads: int) -> str:
             for row in rows.values():
                 agreement = _agreement(row, system.name)
                 cells += [
-                    _spread(row.milliseconds(system.name), 2),
-                    _spread(row.ratio(system.name, systems.OURS), 2, "x"),
-                    _NONE if agreement is None else f"{agreement:.0%}",
+                    spread_text(row.milliseconds(system.name), 2),
+                    spread_text(row.ratio(system.name, systems.OURS), 2, "x"),
+                    NONE if agreement is None else f"{agreement:.0%}",
                 ]
             lines.append([system.name, *cells])
     heads = [head for way in rows for head in (f"{way}: ms a sentence", "times ours", f"as {systems.OURS_FP32}")]
@@ -151,7 +151,7 @@ def _text_section(result: BenchResult, threads: int) -> str:
         "transformers does. On x86 without VNNI the usual INT8 kernels of ONNX Runtime saturate: the three-file loop "
         "and optimum take them as they come, weights of ours cannot make them."
     )
-    return f"{title}\n\n{explanation}\n\n" + _table(["system", *heads], lines)
+    return f"{title}\n\n{explanation}\n\n" + table(["system", *heads], lines)
 
 
 def _text_rows(result: BenchResult, threads: int, way: str) -> Iterator[RowResult]:
@@ -179,7 +179,7 @@ def _configurations(result: BenchResult) -> str:
     ]
     if not rows:
         return ""
-    return "## What was the fastest for CTranslate2\n\n" + _table(["row", "system", "configuration"], rows)
+    return "## What was the fastest for CTranslate2\n\n" + table(["row", "system", "configuration"], rows)
 
 
 def _roofline(result: BenchResult) -> str:
@@ -191,10 +191,10 @@ def _roofline(result: BenchResult) -> str:
     return (
         "## The decoder step beside the roofline, 1 thread\n\n"
         f"A step must read {roofline.bytes / 1e6:.1f} MB of weights. Reading so many bytes takes "
-        f"{_spread(read.times(1000), 2)} ms ({roofline.bytes / 1e9 / read.median:.1f} GB/s, the fastest of several "
-        f"ways in numpy), the decoder's graph {_spread(step.times(1000), 2)} ms: "
-        f"{_spread(roofline.step_ratio(), 2, 'x')}; the products of a step alone "
-        f"{_spread(products.times(1000), 2)} ms: {_spread(roofline.product_ratio(), 2, 'x')}."
+        f"{spread_text(read.times(1000), 2)} ms ({roofline.bytes / 1e9 / read.median:.1f} GB/s, the fastest of several "
+        f"ways in numpy), the decoder's graph {spread_text(step.times(1000), 2)} ms: "
+        f"{spread_text(roofline.step_ratio(), 2, 'x')}; the products of a step alone "
+        f"{spread_text(products.times(1000), 2)} ms: {spread_text(roofline.product_ratio(), 2, 'x')}."
     )
 
 
@@ -208,7 +208,7 @@ def _lengths(result: BenchResult) -> str:
                 [
                     str(length.source_tokens),
                     str(length.target_tokens),
-                    _spread(milliseconds, 1),
+                    spread_text(milliseconds, 1),
                     f"{milliseconds.median / length.target_tokens:.2f}",
                     f"{milliseconds.median / tokens:.2f}",
                 ]
@@ -217,18 +217,18 @@ def _lengths(result: BenchResult) -> str:
         return ""
     heads = ["source tokens", "target tokens", "ms", "ms a target token", "ms a token of both"]
     found = [
-        f"A target token takes {_spread(target, 2, 'x')} as long in a sentence of 400 as in one of 40."
+        f"A target token takes {spread_text(target, 2, 'x')} as long in a sentence of 400 as in one of 40."
         if (target := target_linearity(result))
         else "",
-        f"Until the first target token, a source token takes {_spread(source, 2, 'x')} as long."
+        f"Until the first target token, a source token takes {spread_text(source, 2, 'x')} as long."
         if (source := source_linearity(result))
         else "",
-        f"Further ones add {_spread(growth, 2, 'x')} as much between 40 and 400 as between 4 and 40."
+        f"Further ones add {spread_text(growth, 2, 'x')} as much between 40 and 400 as between 4 and 40."
         if (growth := source_growth(result))
         else "",
     ]
     text = " ".join(sentence for sentence in found if sentence)
-    return f"## Long sentences: {systems.OURS}, one sentence, 1 thread\n\n" + _table(heads, rows) + f"\n\n{text}"
+    return f"## Long sentences: {systems.OURS}, one sentence, 1 thread\n\n" + table(heads, rows) + f"\n\n{text}"
 
 
 def _memory_and_size(result: BenchResult) -> str:
@@ -245,18 +245,18 @@ def _memory_and_size(result: BenchResult) -> str:
             and (found := row.of(system.name))
         }
         if peaks:
-            lines.append([system.name, *(f"{peaks[batch]:.0f}" if batch in peaks else _NONE for batch in BATCHES)])
+            lines.append([system.name, *(f"{peaks[batch]:.0f}" if batch in peaks else NONE for batch in BATCHES)])
     if lines:
         heads = ["system", *(f"after batch {batch}" for batch in BATCHES)]
         sections.append(
             "## Memory\n\nPeak RSS in MB of the process, with 2 threads: loading and the rows until then."
-            "\n\n" + _table(heads, lines)
+            "\n\n" + table(heads, lines)
         )
     if single is not None:
         sections.append(f"{systems.OURS} in a fresh process that serves single requests: {single:.0f} MB.")
     if result.sizes_mb:
         rows = [[name, f"{size:.1f}"] for name, size in sorted(result.sizes_mb.items())]
-        sections.append("## Size on disk\n\n" + _table(["folder", "MB"], rows))
+        sections.append("## Size on disk\n\n" + table(["folder", "MB"], rows))
     return "\n\n".join(sections)
 
 
@@ -275,10 +275,10 @@ def _oversized(result: BenchResult) -> str:
 def _parts(found: ColdMeasurement) -> str:
     names = list(dict.fromkeys(name for start in found.starts for name in start.parts))
     rows = [
-        [name, _spread(spread([start.parts[name] for start in found.starts if name in start.parts]), 1)]
+        [name, spread_text(spread([start.parts[name] for start in found.starts if name in start.parts]), 1)]
         for name in names
     ]
-    return f"## The parts of {found.system}'s start\n\n" + _table(["part", "ms"], rows)
+    return f"## The parts of {found.system}'s start\n\n" + table(["part", "ms"], rows)
 
 
 def _failures(failures: Iterable[tuple[str, str]]) -> str:
@@ -295,15 +295,3 @@ def _versions(machine: Machine) -> str:
 
 def _threads(count: int) -> str:
     return f"{count} thread{'s' * (count > 1)}"
-
-
-def _spread(value: Spread | None, digits: int, unit: str = "") -> str:
-    if value is None:
-        return _NONE
-    quartiles = f" [{value.low:.{digits}f}–{value.high:.{digits}f}]" if value.count > 1 else ""
-    return f"{value.median:.{digits}f}{unit}{quartiles}"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -17,7 +17,8 @@ from function.engine.pack import MANIFEST
 from model_pack.baseline import Run, read_baseline
 from model_pack.dataset import EVALSET, Segment, read_tsv
 from model_pack.errors import ModelPackError
-from model_pack.evaluate import Evaluation, evaluate_packs, evaluate_set, has_loop, markdown
+from model_pack.evaluate import Evaluation, evaluate_packs, markdown
+from model_pack.metrics import evaluate_set, has_loop
 from tests.paths import STARTER, sha256
 
 LONG = "A text without an end " * 200
