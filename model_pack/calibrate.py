@@ -5,9 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import onnxruntime as ort
 from tqdm import tqdm
 
@@ -51,11 +49,21 @@ class _RecordingSession:
         self._session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.ranges: dict[str, Range] = {}
 
-    def run(self, names: list[str], feeds: dict[str, Any]) -> list[Any]:
-        outputs: list[Any] = self._session.run([*names, *dict.fromkeys(self._inputs.values())], feeds)
-        values = dict(zip(dict.fromkeys(self._inputs.values()), outputs[len(names) :], strict=True))
+    def get_outputs(self) -> list[ort.NodeArg]:
+        outputs: list[ort.NodeArg] = self._session.get_outputs()
+        return outputs
+
+    def io_binding(self) -> ort.IOBinding:
+        return self._session.io_binding()
+
+    def run_with_iobinding(self, binding: ort.IOBinding) -> None:
+        names = list(dict.fromkeys(self._inputs.values()))
+        for name in names:
+            binding.bind_output(name)
+        self._session.run_with_iobinding(binding)
+        values = dict(zip(names, binding.get_outputs()[-len(names) :], strict=True))
         for layer, name in self._inputs.items():
-            low, high = float(np.min(values[name])), float(np.max(values[name]))
+            value = values[name].numpy()
+            low, high = float(value.min()), float(value.max())
             seen = self.ranges.get(layer, Range(low, high))
             self.ranges[layer] = Range(min(seen.low, low), max(seen.high, high))
-        return outputs[: len(names)]

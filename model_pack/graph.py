@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 CONTRIB = "com.microsoft"  # the domain of ONNX Runtime's own operators
-OPSET = 21  # the first in which QuantizeLinear takes a scale for each token
-_IR_VERSION = 10
+OPSET = 24  # the first with TensorScatter
+_IR_VERSION = 11
 _ALIGNMENT = 64  # bytes: a cache line, and what vector loads want
 _INLINE_BYTES = 1024  # smaller tensors stay in the graph
 

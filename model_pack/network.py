@@ -2,12 +2,13 @@
 
 Encoder:      input_ids, attention_mask -> its states, and from them the cross-attention keys and values of
               every decoder layer. (Only checks ask for the states.)
-Decoder step: one target id a row, the source's attention_mask, past and cross-attention keys/values
-              -> logits and their log-softmax, and the keys/values that are the next step's past (empty
-              before the first).
+Decoder step: one target id a row and its position, past and cross-attention keys/values, and of both which
+              are in use -> logits and their log-softmax, and the past with this step's keys/values in it.
+              Past has room for more tokens than there are; whoever runs the step gives past and present
+              the same memory, and nothing of it is copied.
 
 Source ids are the checkpoint's. Target ids count the rows that the output head keeps. Shapes at line
-ends: B batch rows, S source tokens, P past target tokens, D d_model, H heads, N target ids.
+ends: B batch rows, S source tokens, C places for past target tokens, D d_model, H heads, N target ids.
 
 After transformers' MarianMTModel (post-norm).
 """
@@ -75,7 +76,7 @@ def write_encoder(graph: Graph, network: Network) -> None:
     positions = graph.op("Slice", _position_table(graph, network), graph.integers(0), length)  # [S, D]
     x = graph.op("Add", _embed_source(graph, ids, network), positions)  # [B, S, D]
     heads, size = config.encoder_attention_heads, config.d_model // config.encoder_attention_heads
-    ones, bias = write_ones(graph, length), write_bias(graph, mask)
+    ones, bias = _ones_and_bias(graph, mask)
     for index in range(config.encoder_layers):
         layer = f"model.encoder.layers.{index}"
         projected = _split_heads(graph, _project(graph, x, layer, network), 3 * heads, size)  # [B, 3H, S, D/H]
@@ -102,21 +103,21 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     config = network.config
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
     ids = graph.input("input_ids", np.int64, ["B", 1])
+    position = graph.input("position", np.int64, ["B"])
+    past_mask = graph.input("past_mask", np.int32, [1, "C"])  # 1 where a target token stands, this step's included
     mask = graph.input("attention_mask", np.int32, ["B", "S"])
-    past = [graph.input(name, np.float32, ["B", heads, "P", size]) for name in cache_names("past_key_values", config)]
+    past = [graph.input(name, np.float32, ["B", heads, "C", size]) for name in cache_names("past_key_values", config)]
     cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
     logits, log_probabilities = (
         graph.output(name, np.float32, ["B", 1, len(network.target_ids)]) for name in ("logits", "log_probabilities")
     )
-    present = [graph.output(name, np.float32, ["B", heads, "P + 1", size]) for name in cache_names("present", config)]
+    present = [graph.output(name, np.float32, ["B", heads, "C", size]) for name in cache_names("present", config)]
 
     write_zero_points(graph, ids, network.quantization)
-    length = graph.op("Shape", past[0], start=2, end=3)  # [1]: P
-    position = graph.op("Gather", _position_table(graph, network), length)  # [1, D]
-    x = graph.op("Add", _embed_target(graph, ids, network), position)  # [B, 1, D]
-    ones_of_past = write_ones(graph, graph.op("Add", length, graph.integers(1)))
-    ones_of_source = write_ones(graph, graph.op("Shape", mask, start=1, end=2))
-    bias = write_bias(graph, mask)
+    positions = graph.op("Gather", _position_table(graph, network), position)  # [B, D]
+    x = graph.op("Add", _embed_target(graph, ids, network), graph.op("Unsqueeze", positions, graph.integers(1)))
+    past_ones, past_bias = _ones_and_bias(graph, past_mask)
+    cross_ones, cross_bias = _ones_and_bias(graph, mask)
     one_row = graph.integers(0, 1, config.d_model)
     for index in range(config.decoder_layers):
         layer = f"model.decoder.layers.{index}"
@@ -124,22 +125,27 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
         projected = graph.op("Reshape", _project(graph, x, layer, network), graph.integers(0, 3 * heads, 1, size))
         q, *new = _divide(graph, projected, heads, [f"{layer}.self_attn.{name}" for name in "qkv"])  # [B, H, 1, D/H]
         k, v = (
-            graph.op("Concat", *parts, axis=2, output=name)
-            for *parts, name in zip(past[own], new, present[own], strict=True)
-        )  # [B, H, P + 1, D/H]
-        y = graph.op("Reshape", attend(graph, q, k, v, size, ones_of_past), one_row)  # [B, 1, D]
+            graph.op("TensorScatter", old, token, position, axis=2, output=name)
+            for old, token, name in zip(past[own], new, present[own], strict=True)
+        )  # [B, H, C, D/H]
+        y = graph.op("Reshape", attend(graph, q, k, v, size, past_ones, past_bias), one_row)  # [B, 1, D]
         y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
 
         q = _linear(graph, x, f"{layer}.encoder_attn.q_proj", network)
         q, (k, v) = graph.op("Reshape", q, graph.integers(0, heads, 1, size)), cross[own]  # [B, H, 1, D/H] and S for 1
-        y = graph.op("Reshape", attend(graph, q, k, v, size, ones_of_source, bias), one_row)  # [B, 1, D]
+        y = graph.op("Reshape", attend(graph, q, k, v, size, cross_ones, cross_bias), one_row)  # [B, 1, D]
         y = _linear(graph, y, f"{layer}.encoder_attn.out_proj", network)
         x = _add_and_normalize(graph, x, y, f"{layer}.encoder_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
     _output_head(graph, x, network, output=logits)
     # Of the logits two may differ so little that their logarithms do not: the choice is made among the former.
     graph.op("LogSoftmax", logits, axis=-1, output=log_probabilities)
+
+
+def _ones_and_bias(graph: Graph, mask: str) -> tuple[str, str]:
+    """What `attend` needs for the keys that a mask is of."""
+    return write_ones(graph, graph.op("Shape", mask, start=1, end=2)), write_bias(graph, mask)
 
 
 def cache_names(kind: str, config: Config) -> list[str]:

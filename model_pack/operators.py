@@ -23,16 +23,15 @@ _HIDDEN = 1e9  # so far below the others are the scores of padding: exp makes no
 _SCALE = 2.0  # of both sides of a division: exact
 
 
-def attend(graph: Graph, q: str, k: str, v: str, head_size: int, ones: str, bias: str | None = None) -> str:
+def attend(graph: Graph, q: str, k: str, v: str, head_size: int, ones: str, bias: str) -> str:
     """softmax(q @ k.T / sqrt(D) + bias) @ v [B, H, T, D]; q [B, H, T, D], k and v [B, H, S, D].
 
     Args:
         ones: of S, as `write_ones` gives them.
-        bias: as `write_bias` gives it; none where there is no padding.
+        bias: as `write_bias` gives it.
     """
     scores = graph.op("FusedMatMul", q, k, domain=CONTRIB, transB=1, alpha=head_size**-0.5)  # [B, H, T, S]
-    if bias:
-        scores = graph.op("Add", scores, bias)
+    scores = graph.op("Add", scores, bias)
     highest = graph.op("ReduceMax", scores, graph.integers(-1), keepdims=1)  # [B, H, T, 1]
     weights = graph.op("Exp", graph.op("Sub", scores, highest))
     sums = graph.op("FusedMatMul", weights, ones, domain=CONTRIB, alpha=_SCALE)  # [B, H, T, 1]

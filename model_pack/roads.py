@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from function.engine.decoding import Decoding
 from function.engine.greedy import GreedySearch, choose
 from function.engine.pack import Generation, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
@@ -124,23 +125,17 @@ class PackRoad:
         self._checkpoint_ids = fitting[0]
 
     def trace(self, batch: Batch) -> Trace:
-        pack = self._pack
-        feeds: dict[str, Any] = {"input_ids": batch.source_ids, "attention_mask": batch.attention_mask}
-        encoded = dict(zip(pack.encoder.outputs, self._encoder.run(pack.encoder.outputs, feeds), strict=True))
-        states = encoded.pop(ENCODER_STATES)
-        past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
-        shape = (len(batch.source_ids), pack.network.decoder_attention_heads, 0, pack.network.head_size)
-        past = [np.zeros(shape, np.float32) for _ in past_names]
+        feeds = {"input_ids": batch.source_ids, "attention_mask": batch.attention_mask}
+        (states,) = self._encoder.run([ENCODER_STATES], feeds)
+        decoding = Decoding(self._pack, self._encoder, self._decoder, batch.source_ids, batch.attention_mask)
         target_id = {id_: row for row, id_ in enumerate(self._checkpoint_ids)}
-        logits = []
-        for ids in batch.decoder_ids.T:
-            # An id whose row the pack has not kept cannot be told to it; the difference then shows.
-            start = pack.generation.decoder_start_token_id
-            feeds["input_ids"] = np.array([[target_id.get(int(id_), start)] for id_ in ids])
-            feeds |= encoded | dict(zip(past_names, past, strict=True))
-            step, _, *past = self._decoder.run(pack.decoder.outputs, feeds)
-            logits.append(step)
-        return Trace(states, list(encoded.values()), past, np.concatenate(logits, 1), self._checkpoint_ids)
+        # An id whose row the pack has not kept cannot be told to it; the difference then shows.
+        start = self._pack.generation.decoder_start_token_id
+        logits = [
+            decoding.step(np.array([target_id.get(int(id_), start) for id_ in ids]))[0].copy()
+            for ids in batch.decoder_ids.T
+        ]
+        return Trace(states, list(decoding.cross), list(decoding.past), np.stack(logits, 1), self._checkpoint_ids)
 
     def greedy_ids(self, source_ids: Sequence[int]) -> list[int]:
         (hypothesis,) = self._search([list(source_ids)])

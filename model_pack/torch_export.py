@@ -25,7 +25,7 @@ DEFAULT_OPSET = 17
 Axes = Mapping[str, Mapping[int, str]]  # tensor name -> axis -> the axis's name
 
 _MASKED = -1e9
-_BATCH, _SOURCE, _PAST = 2, 5, 3  # sizes of the example: all different, so that no axis can pass for another
+_BATCH, _SOURCE, _PLACES = 2, 5, 3  # sizes of the example: all different, so that no axis can pass for another
 
 
 class EncoderWithCross(nn.Module):
@@ -48,7 +48,7 @@ class EncoderWithCross(nn.Module):
 
 
 class DecoderStep(nn.Module):
-    """One target id a row, mask, past and cross-attention keys/values -> logits, their log-softmax, new keys/values."""
+    """A decoder step, with the inputs and outputs of the direct graph's."""
 
     def __init__(self, model: MarianMTModel) -> None:
         super().__init__()
@@ -56,25 +56,28 @@ class DecoderStep(nn.Module):
         self.head = model.lm_head
         self.register_buffer("bias", model.final_logits_bias.clone())
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, *caches: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        self, input_ids: Tensor, position: Tensor, past_mask: Tensor, attention_mask: Tensor, *caches: Tensor
+    ) -> tuple[Tensor, ...]:
         past, cross = caches[: len(caches) // 2], caches[len(caches) // 2 :]
-        length = past[0].shape[2]
-        position = self.decoder.embed_positions.weight[torch.arange(length, length + 1)]  # [1, D]
-        x = self.decoder.embed_tokens(input_ids) * self.decoder.embed_scale + position  # [B, 1, D]
-        masked = (1 - attention_mask[:, None, None, :].to(x.dtype)) * _MASKED  # [B, 1, 1, S]
+        embedded = self.decoder.embed_tokens(input_ids) * self.decoder.embed_scale
+        x = embedded + self.decoder.embed_positions.weight[position][:, None]  # [B, 1, D]
+        unused, padding = (_masked(mask, x.dtype) for mask in (past_mask, attention_mask))
+        places = torch.arange(past_mask.shape[1])[None, None, :, None]  # [1, 1, C, 1]
+        is_new = places == position[:, None, None, None]  # [B, 1, C, 1]
         present: list[Tensor] = []
         for index, layer in enumerate(self.decoder.layers):
             attention = layer.self_attn
             keys, values = (
-                torch.cat([old, _split_heads(projection(x), attention.num_heads)], 2)
+                torch.where(is_new, _split_heads(projection(x), attention.num_heads), old)
                 for old, projection in zip(
                     past[2 * index : 2 * index + 2], (attention.k_proj, attention.v_proj), strict=True
                 )
-            )  # [B, H, P + 1, D/H]
+            )  # [B, H, C, D/H]
             present += [keys, values]
-            x = layer.self_attn_layer_norm(x + _attend(attention, x, keys, values, None))
+            x = layer.self_attn_layer_norm(x + _attend(attention, x, keys, values, unused))
             cross_keys, cross_values = cross[2 * index : 2 * index + 2]
-            crossed = _attend(layer.encoder_attn, x, cross_keys, cross_values, masked)
+            crossed = _attend(layer.encoder_attn, x, cross_keys, cross_values, padding)
             x = layer.encoder_attn_layer_norm(x + crossed)
             x = layer.final_layer_norm(x + layer.fc2(layer.activation_fn(layer.fc1(x))))
         logits = self.head(x) + self.bias
@@ -97,7 +100,7 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
     )
     tokens = {0: "B", 1: "S"}
     cached: dict[str, Mapping[int, str]] = {
-        **{name: {0: "B", 2: "P"} for name in past},
+        **{name: {0: "B", 2: "C"} for name in past},
         **{name: {0: "B", 2: "S"} for name in cross},
     }
     ids = torch.zeros(_BATCH, _SOURCE, dtype=torch.int64)
@@ -105,7 +108,7 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
     tensors: Tensors = {
         "encoder": {"inputs": ["input_ids", "attention_mask"], "outputs": [ENCODER_STATES, *cross]},
         "decoder": {
-            "inputs": ["input_ids", "attention_mask", *past, *cross],
+            "inputs": ["input_ids", "position", "past_mask", "attention_mask", *past, *cross],
             "outputs": ["logits", "log_probabilities", *present],
         },
     }
@@ -122,19 +125,22 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
         folder / ENCODER_FILE,
         opset,
     )
-    old = [torch.zeros(_BATCH, heads, _PAST, size) for _ in range(2 * layers)]
+    position, past_mask = torch.ones(_BATCH, dtype=torch.int64), torch.ones(1, _PLACES, dtype=torch.int32)
+    old = [torch.zeros(_BATCH, heads, _PLACES, size) for _ in range(2 * layers)]
     encoded = [torch.zeros(_BATCH, heads, _SOURCE, size) for _ in range(2 * layers)]
     export(
         DecoderStep(model).eval(),
-        (ids[:, :1], mask, *old, *encoded),
+        (ids[:, :1], position, past_mask, mask, *old, *encoded),
         tensors["decoder"],
         {
             "input_ids": {0: "B"},
+            "position": {0: "B"},
+            "past_mask": {1: "C"},
             "attention_mask": tokens,
             **cached,
             "logits": {0: "B"},
             "log_probabilities": {0: "B"},
-            **{name: {0: "B", 2: "P + 1"} for name in present},
+            **{name: {0: "B", 2: "C"} for name in present},
         },
         folder / DECODER_FILE,
         opset,
@@ -205,10 +211,12 @@ def _split_heads(x: Tensor, heads: int) -> Tensor:
     return x.view(x.shape[0], -1, heads, x.shape[2] // heads).transpose(1, 2)  # [B, T, D] -> [B, H, T, D/H]
 
 
-def _attend(attention: Any, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """x [B, 1, D]; keys, values [B, H, T, D/H]; mask [B, 1, 1, T] is added to the scores."""
+def _masked(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    return (1 - mask[:, None, None, :].to(dtype)) * _MASKED  # [B, T] -> [B, 1, 1, T]
+
+
+def _attend(attention: Any, x: Tensor, keys: Tensor, values: Tensor, masked: Tensor) -> Tensor:
+    """x [B, 1, D]; keys, values [B, H, T, D/H]; masked [B, 1, 1, T] is added to the scores."""
     scores = _split_heads(attention.q_proj(x), attention.num_heads) @ keys.transpose(2, 3) * attention.scaling
-    if mask is not None:
-        scores = scores + mask
-    mixed = (scores.softmax(-1) @ values).transpose(1, 2)  # [B, 1, H, D/H]
+    mixed = ((scores + masked).softmax(-1) @ values).transpose(1, 2)  # [B, 1, H, D/H]
     return attention.out_proj(mixed.reshape(x.shape))

@@ -41,20 +41,21 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "ReduceMax": products + attentions,
         "FusedMatMul": 3 * attentions,
         "MatMul": 2 * normalizations,
-        "Mul": 3 * products + 2 * normalizations + 3,  # scales of activations, weights, both; of the embedding; padding
-        "Add": products + 3 * normalizations + _LAYERS + 2,  # biases, residuals; padding, the position, its successor
-        "Sub": _LAYERS + attentions + normalizations + 1,
+        "Mul": 3 * products + 2 * normalizations + 4,  # scales of activations, weights, both; of the embedding; masks
+        "Add": products + 3 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
+        "Sub": _LAYERS + attentions + normalizations + 2,
         "Div": attentions + normalizations,
         "Sqrt": normalizations,
         "Exp": attentions,
         "QuickGelu": _LAYERS,
         "Split": _LAYERS,
         "Reshape": 2 * attentions,
-        "Concat": 2 * _LAYERS + 2,  # new keys and values to the past ones; shapes
+        "TensorScatter": 2 * _LAYERS,  # new keys and values to the past ones
+        "Concat": 2,  # shapes
         "Gather": 3,
-        "Cast": 2,
+        "Cast": 3,
         "Transpose": 1,
-        "Unsqueeze": 3,
+        "Unsqueeze": 5,
         "Shape": 3,
         "ConstantOfShape": 3,
         "LogSoftmax": 1,
@@ -87,8 +88,14 @@ class _CountingSession:
         self._session = session
         self.runs = self.rows = 0
 
-    def run(self, names: list[str], feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-        self.runs += 1
-        self.rows += len(feeds["input_ids"])
-        outputs: list[np.ndarray] = self._session.run(names, feeds)
+    def get_outputs(self) -> list[ort.NodeArg]:
+        outputs: list[ort.NodeArg] = self._session.get_outputs()
         return outputs
+
+    def io_binding(self) -> ort.IOBinding:
+        return self._session.io_binding()
+
+    def run_with_iobinding(self, binding: ort.IOBinding) -> None:
+        self.runs += 1
+        self.rows += binding.get_outputs()[0].shape()[0]
+        self._session.run_with_iobinding(binding)

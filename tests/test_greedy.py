@@ -82,18 +82,26 @@ def test_score_is_the_mean_log_probability_of_the_chosen_tokens(fp32_pack: Path,
     source_ids = SENTENCES[0]["source_ids"]
     (hypothesis,) = search([source_ids])
 
-    # Teacher forcing, one step at a time, in float64.
+    # Teacher forcing, one step at a time, in float64; past and present each in memory of their own.
     encoder, decoder = open_encoder(pack, threads=1), open_decoder(pack, threads=1)
     mask = np.ones((1, len(source_ids)), np.int32)
     cross_names = [name for name in pack.encoder.outputs if name.startswith("cross_attention.")]
     cross = encoder.run(cross_names, {"input_ids": np.array([source_ids]), "attention_mask": mask})
-    caches = [name for name in pack.decoder.inputs if name.startswith("past")]
-    past = [np.zeros((1, pack.network.decoder_attention_heads, 0, pack.network.head_size), np.float32)] * len(caches)
+    caches = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
+    places = len(hypothesis.token_ids)
+    shape = (1, pack.network.decoder_attention_heads, places, pack.network.head_size)
+    past = [np.zeros(shape, np.float32)] * len(caches)
     log_probabilities = []
     previous = pack.generation.decoder_start_token_id
-    for token_id in hypothesis.token_ids:
-        feeds = {"input_ids": np.array([[previous]]), "attention_mask": mask}
-        feeds |= dict(zip(cross_names, cross, strict=True)) | dict(zip(caches, past, strict=True))
+    for position, token_id in enumerate(hypothesis.token_ids):
+        feeds = {
+            "input_ids": np.array([[previous]]),
+            "position": np.array([position]),
+            "past_mask": np.array([[1] * (position + 1) + [0] * (places - position - 1)], np.int32),
+            "attention_mask": mask,
+            **dict(zip(cross_names, cross, strict=True)),
+            **dict(zip(caches, past, strict=True)),
+        }
         logits, _, *past = decoder.run(pack.decoder.outputs, feeds)
         logits = logits[0, 0].astype(np.float64)
         log_probabilities.append(logits[token_id] - np.log(np.exp(logits).sum()))

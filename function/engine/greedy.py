@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from function.engine.decoding import Decoding
 from function.engine.pack import Generation, ModelPack
 from function.engine.repetition import forbid_repeats, is_looping
 
@@ -36,13 +37,9 @@ class GreedySearch:
     """
 
     def __init__(self, pack: ModelPack, encoder: ort.InferenceSession, decoder: ort.InferenceSession) -> None:
-        self._generation = pack.generation
-        self._network = pack.network
+        self._pack = pack
         self._encoder = encoder
         self._decoder = decoder
-        self._cross_names = [name for name in pack.encoder.outputs if name.startswith("cross_attention.")]
-        self._past_names = [name for name in pack.decoder.inputs if name.startswith("past_key_values.")]
-        self._output_names = list(pack.decoder.outputs)
 
     def __call__(
         self,
@@ -68,11 +65,9 @@ class GreedySearch:
         """
         if is_out_of_time():
             raise OutOfTime
-        generation = self._generation
-        source_ids, attention_mask = _pad(batch)  # [B, S] int64, [B, S] int32
-        cross = self._encoder.run(self._cross_names, {"input_ids": source_ids, "attention_mask": attention_mask})
-        past = self._empty_past(len(batch))
-        current = np.full((len(batch), 1), generation.decoder_start_token_id, np.int64)  # [B, 1]
+        generation = self._pack.generation
+        decoding = Decoding(self._pack, self._encoder, self._decoder, *_pad(batch))
+        current = np.full(len(batch), generation.decoder_start_token_id, np.int64)  # [B]
 
         token_ids: list[list[int]] = [[] for _ in batch]
         log_probabilities = np.zeros(len(batch))  # sums, one a sentence
@@ -81,23 +76,15 @@ class GreedySearch:
         for length in range(1, generation.max_length):
             if is_out_of_time():
                 raise OutOfTime
-            logits, scores, *past = self._decoder.run(
-                self._output_names,
-                {
-                    "input_ids": current,
-                    "attention_mask": attention_mask,
-                    **dict(zip(self._past_names, past, strict=True)),
-                    **dict(zip(self._cross_names, cross, strict=True)),
-                },
-            )
+            logits, scores = decoding.step(current)
             if forbids_repeats:
                 for row, sentence in enumerate(rows):
-                    forbid_repeats(logits[row, -1], token_ids[sentence])
+                    forbid_repeats(logits[row], token_ids[sentence])
             is_last = length == generation.max_length - 1
-            chosen = choose(logits[:, -1], generation, is_last=is_last)  # [rows]
+            chosen = choose(logits, generation, is_last=is_last)  # [rows]
             for sentence, token_id in zip(rows, chosen, strict=True):
                 token_ids[sentence].append(int(token_id))
-            log_probabilities[rows] += scores[np.arange(len(rows)), -1, chosen]
+            log_probabilities[rows] += scores[np.arange(len(rows)), chosen]
 
             # Finished rows leave: the batch pays only for sentences that still grow.
             unfinished = chosen != generation.eos_token_id
@@ -107,19 +94,14 @@ class GreedySearch:
                 unfinished &= [not is_looping(token_ids[sentence]) for sentence in rows]
             if not unfinished.any():
                 break
-            current = chosen[:, None]
+            current = chosen
             if not unfinished.all():
-                rows, current, attention_mask = rows[unfinished], current[unfinished], attention_mask[unfinished]
-                past = [tensor[unfinished] for tensor in past]
-                cross = [tensor[unfinished] for tensor in cross]
+                left = decoding.keep(unfinished)
+                rows, current = rows[left], current[left]
         return [
             Hypothesis(ids, float(total) / len(ids), bool(has_ended))
             for ids, total, has_ended in zip(token_ids, log_probabilities, ended, strict=True)
         ]
-
-    def _empty_past(self, rows: int) -> list[NDArray[np.float32]]:
-        shape = (rows, self._network.decoder_attention_heads, 0, self._network.head_size)
-        return [np.zeros(shape, np.float32) for _ in self._past_names]
 
 
 def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool) -> NDArray[np.int64]:
