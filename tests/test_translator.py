@@ -276,6 +276,18 @@ def test_workers_share_few_sentences_evenly() -> None:
     assert [len(batch) for batch in batches([5] * 20, workers=2)] == [10, 10]
 
 
+def test_workers_share_tokens_not_sentences() -> None:
+    lengths = [20] * 8 + [10] * 16
+
+    shares = [sum(lengths[index] for index in batch) for batch in batches(lengths, workers=2)]
+
+    assert shares == [160, 160]
+
+
+def test_short_sentences_are_not_padded_to_the_length_of_long_ones() -> None:
+    assert list(batches([59, 30, 29, 15, 14])) == [[0, 1], [2, 3], [4]]
+
+
 def test_a_sentence_above_the_token_limit_is_a_batch_of_its_own() -> None:
     assert list(batches([MAX_TOKENS + 1, 5])) == [[0], [1]]
 
