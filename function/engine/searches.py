@@ -13,7 +13,7 @@ from function.engine.greedy import GreedySearch, Hypothesis, OutOfTime
 from function.engine.pack import ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 
-_MIN_SHARE = 8  # sentences a thread; with fewer, threads inside products were as fast or faster
+_MIN_SHARE = 4  # sentences a thread; with fewer, threads inside products are as fast
 
 
 class Searches:
