@@ -132,8 +132,7 @@ class PackRoad:
         # An id whose row the pack has not kept cannot be told to it; the difference then shows.
         start = self._pack.generation.decoder_start_token_id
         logits = [
-            decoding.step(np.array([target_id.get(int(id_), start) for id_ in ids]))[0].copy()
-            for ids in batch.decoder_ids.T
+            decoding.step([target_id.get(int(id_), start) for id_ in ids])[0].copy() for ids in batch.decoder_ids.T
         ]
         return Trace(states, list(decoding.cross), list(decoding.past), np.stack(logits, 1), self._checkpoint_ids)
 
@@ -189,8 +188,7 @@ class OptimumRoad:
         ids = [config.decoder_start_token_id]
         while len(ids) < config.max_length and (len(ids) == 1 or ids[-1] != config.eos_token_id):
             logits, caches = self._step(np.array([ids[-1:]]), states, mask, caches)
-            chosen = choose(logits[:, -1].copy(), generation, is_last=len(ids) == config.max_length - 1)
-            ids.append(int(chosen[0]))
+            ids += choose(logits[:, -1].copy(), generation, is_last=len(ids) == config.max_length - 1)
         return ids[1:]
 
     def _encode(self, source_ids: NDArray[np.int64], mask: NDArray[np.int32]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from function.engine.pack import ModelPack
 
-_ROOM = 8  # target tokens that keys and values are given room for at a time, at least,
+_ROOM = 16  # target tokens that keys and values are given room for at a time, at least,
 _GROWTH = 4  # and one for so many that they have room for: what copying them costs a token does not grow with them
 
 Array = NDArray[np.float32]
@@ -65,11 +66,11 @@ class Decoding:
         """Keys and values of the past target tokens, layer by layer [2L, B, H, P, D]."""
         return self._past[:, : self._rows, :, : self._length]
 
-    def step(self, ids: NDArray[np.int64]) -> tuple[Array, Array]:
+    def step(self, ids: Sequence[int]) -> tuple[Array, Array]:
         """Decode one token a row.
 
         Args:
-            ids: [B], the target ids that came last; at first the decoder start.
+            ids: of each row, the target id that came last; at first the decoder start.
 
         Returns:
             Logits and their log-softmax, [B, N] each. The next step overwrites them.
@@ -81,26 +82,26 @@ class Decoding:
         self._past_mask[:, self._length] = 1
         self._decoder.run_with_iobinding(self._binding)
         self._length += 1
-        return self._logits[:, 0], self._log_probabilities[:, 0]
+        return self._outputs
 
-    def keep(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def keep(self, rows: Sequence[bool]) -> list[int]:
         """Go on without some rows. The last ones move to where they were: few are copied.
 
         Args:
-            rows: [B], False for those that are done.
+            rows: of each row, whether it goes on.
 
         Returns:
             Which row each of those that are left was.
         """
-        kept = np.flatnonzero(rows)
-        order = np.arange(len(kept))
-        free = order[~rows[: len(kept)]]
-        moved = kept[kept >= len(kept)]
-        order[free] = moved
+        count = sum(rows)
+        free = [row for row in range(count) if not rows[row]]
+        moved = [row for row in range(count, len(rows)) if rows[row]]
+        came_from = dict(zip(free, moved, strict=True))
+        order = [came_from.get(row, row) for row in range(count)]
         for tensor in (self._cross, self._past):
             tensor[:, free] = tensor[:, moved]
         self._attention_mask = self._attention_mask[order]
-        self._rows = len(order)
+        self._rows = count
         self._bind()
         return order
 
@@ -119,7 +120,8 @@ class Decoding:
     def _bind(self) -> None:
         self._input_ids = np.empty((self._rows, 1), np.int64)
         self._position = np.empty(self._rows, np.int64)
-        self._logits, self._log_probabilities = np.empty((2, self._rows, 1, self._target_ids), np.float32)
+        logits, log_probabilities = np.empty((2, self._rows, 1, self._target_ids), np.float32)
+        self._outputs = logits[:, 0], log_probabilities[:, 0]
         self._binding = self._decoder.io_binding()
         for name, tensor in (
             ("input_ids", self._input_ids),
@@ -128,8 +130,8 @@ class Decoding:
             *zip(_of_kind("cross_attention", self._pack.decoder.inputs), self.cross, strict=True),
         ):
             self._binding.bind_ortvalue_input(name, _value(tensor))
-        self._binding.bind_ortvalue_output("logits", _value(self._logits))
-        self._binding.bind_ortvalue_output("log_probabilities", _value(self._log_probabilities))
+        self._binding.bind_ortvalue_output("logits", _value(logits))
+        self._binding.bind_ortvalue_output("log_probabilities", _value(log_probabilities))
         self._bind_past()
 
     def _bind_past(self) -> None:

@@ -65,14 +65,14 @@ class GreedySearch:
         """
         if is_out_of_time():
             raise OutOfTime
+        # Of the few rows there are, Python's own numbers and lists are faster than arrays; every step waits for them.
         generation = self._pack.generation
         decoding = Decoding(self._pack, self._encoder, self._decoder, *_pad(batch))
-        current = np.full(len(batch), generation.decoder_start_token_id, np.int64)  # [B]
-
         token_ids: list[list[int]] = [[] for _ in batch]
-        log_probabilities = np.zeros(len(batch))  # sums, one a sentence
-        ended = np.zeros(len(batch), bool)
-        rows = np.arange(len(batch))  # the sentence that each row of the shrinking batch decodes
+        log_probabilities = [0.0] * len(batch)  # sums, one a sentence
+        ended = [False] * len(batch)
+        rows = list(range(len(batch)))  # the sentence that each row of the shrinking batch decodes
+        current = [generation.decoder_start_token_id] * len(batch)
         for length in range(1, generation.max_length):
             if is_out_of_time():
                 raise OutOfTime
@@ -81,30 +81,33 @@ class GreedySearch:
                 for row, sentence in enumerate(rows):
                     forbid_repeats(logits[row], token_ids[sentence])
             is_last = length == generation.max_length - 1
-            chosen = choose(logits, generation, is_last=is_last)  # [rows]
-            for sentence, token_id in zip(rows, chosen, strict=True):
-                token_ids[sentence].append(int(token_id))
-            log_probabilities[rows] += scores[np.arange(len(rows)), chosen]
+            current = choose(logits, generation, is_last=is_last)
+            for row, (sentence, token_id) in enumerate(zip(rows, current, strict=True)):
+                token_ids[sentence].append(token_id)
+                log_probabilities[sentence] += scores.item(row, token_id)
 
             # Finished rows leave: the batch pays only for sentences that still grow.
-            unfinished = chosen != generation.eos_token_id
-            if not is_last:
-                ended[rows] = ~unfinished
+            unfinished = [token_id != generation.eos_token_id for token_id in current]
+            if not is_last and not all(unfinished):
+                for sentence, is_unfinished in zip(rows, unfinished, strict=True):
+                    ended[sentence] = not is_unfinished
             if gives_up_loops and length % _LOOP_CHECK == 0:
-                unfinished &= [not is_looping(token_ids[sentence]) for sentence in rows]
-            if not unfinished.any():
+                unfinished = [
+                    is_unfinished and not is_looping(token_ids[sentence])
+                    for sentence, is_unfinished in zip(rows, unfinished, strict=True)
+                ]
+            if not any(unfinished):
                 break
-            current = chosen
-            if not unfinished.all():
+            if not all(unfinished):
                 left = decoding.keep(unfinished)
-                rows, current = rows[left], current[left]
+                rows, current = [rows[row] for row in left], [current[row] for row in left]
         return [
-            Hypothesis(ids, float(total) / len(ids), bool(has_ended))
+            Hypothesis(ids, total / len(ids), has_ended)
             for ids, total, has_ended in zip(token_ids, log_probabilities, ended, strict=True)
         ]
 
 
-def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool) -> NDArray[np.int64]:
+def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool) -> list[int]:
     """The token that greedy search takes in each row.
 
     Args:
@@ -112,9 +115,10 @@ def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool
         is_last: whether `max_length` leaves no position after this one.
     """
     if is_last and generation.forced_eos_token_id is not None:
-        return np.full(len(logits), generation.forced_eos_token_id, np.int64)
-    logits[:, generation.banned_token_ids] = -np.inf
-    chosen: NDArray[np.int64] = logits.argmax(-1)
+        return [generation.forced_eos_token_id] * len(logits)
+    for token_id in generation.banned_token_ids:
+        logits[:, token_id] = -np.inf
+    chosen: list[int] = logits.argmax(-1).tolist()
     return chosen
 
 
