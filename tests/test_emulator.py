@@ -105,9 +105,10 @@ def test_a_timeout_ends_the_call_and_the_next_starts_afresh(int8_pack: Path, tmp
     os.mkfifo(pack / "manifest.json")
     quick = http_api_event("POST", "/translate", FIELDS)
 
-    with emulator(HTTP_HANDLER, timeout=2, environment={"MARIAN_PACK": str(pack)}) as running:
+    # The emulator itself may take two seconds of the next call to see that the runtime is gone.
+    with emulator(HTTP_HANDLER, timeout=5, environment={"MARIAN_PACK": str(pack)}) as running:
         response = running.invoke(json.dumps(quick).encode()).decode()
-        assert "Task timed out after 2.00 seconds" in response
+        assert "Task timed out after 5.00 seconds" in response
 
         (pack / "manifest.json").unlink()
         shutil.copytree(int8_pack, pack, dirs_exist_ok=True)
