@@ -38,31 +38,24 @@ def calibrate(checkpoint: Path, texts: Sequence[str]) -> dict[str, Range]:
         return encoder.ranges | decoder.ranges
 
 
-class _RecordingSession:
+class _RecordingSession(ort.InferenceSession):  # type: ignore[misc] # onnxruntime brings no types
     """A session that also fetches what goes into each linear layer, and keeps its least and greatest value."""
 
     def __init__(self, path: Path) -> None:
-        model, self._inputs = layer_inputs(path)
+        model, self._layer_inputs = layer_inputs(path)
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
-        self._session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        super().__init__(model, options, providers=["CPUExecutionProvider"])
         self.ranges: dict[str, Range] = {}
 
-    def get_outputs(self) -> list[ort.NodeArg]:
-        outputs: list[ort.NodeArg] = self._session.get_outputs()
-        return outputs
-
-    def io_binding(self) -> ort.IOBinding:
-        return self._session.io_binding()
-
-    def run_with_iobinding(self, binding: ort.IOBinding) -> None:
-        names = list(dict.fromkeys(self._inputs.values()))
+    def run_with_iobinding(self, iobinding: ort.IOBinding, run_options: ort.RunOptions | None = None) -> None:
+        names = list(dict.fromkeys(self._layer_inputs.values()))
         for name in names:
-            binding.bind_output(name)
-        self._session.run_with_iobinding(binding)
-        values = dict(zip(names, binding.get_outputs()[-len(names) :], strict=True))
-        for layer, name in self._inputs.items():
+            iobinding.bind_output(name)
+        super().run_with_iobinding(iobinding, run_options)
+        values = dict(zip(names, iobinding.get_outputs()[-len(names) :], strict=True))
+        for layer, name in self._layer_inputs.items():
             value = values[name].numpy()
             low, high = float(value.min()), float(value.max())
             seen = self.ranges.get(layer, Range(low, high))
