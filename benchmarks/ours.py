@@ -15,7 +15,7 @@ from benchmarks.work import Decode, Output, Products, Steps, Translate, Work
 from function.engine.model import Model
 from function.engine.pack import ModelPack
 from function.engine.searches import Searches
-from function.engine.sessions import DECODER_FILE, open_decoder
+from function.engine.sessions import open_decoder
 
 _FORBIDDEN = {"torch", "transformers", "optimum"}
 
@@ -101,7 +101,7 @@ class Ours:
     def _products(self, work: Products) -> Job:
         from benchmarks.products import open_products  # noqa: PLC0415 (what the engine does without)
 
-        session = open_products(self._pack.path / DECODER_FILE, self._threads)
+        session = open_products(self._pack, self._threads)
         generator = np.random.default_rng(1)
         feeds = {
             tensor.name: generator.integers(0, 256, (1, 1, tensor.shape[-1]), np.uint8)

@@ -23,20 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD, OUTPUT_HEAD_FILE, WORD_TYPE
 from function.engine.sessions import DECODER_FILE, ENCODER_FILE
 from model_pack.checkpoint import Embeddings, Weights
 from model_pack.config import Config
-from model_pack.graph import CONTRIB, Graph, WeightFile
+from model_pack.graph import CONTRIB, ExternalData, Graph
 from model_pack.linear import linear, write_zero_points
 from model_pack.operators import attend, normalize, write_bias, write_ones
-from model_pack.quantization import Quantization, quantize_matrix
+from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matrix
 
-WEIGHTS_FILE = "weights.bin"
 ENCODER_STATES = "encoder_hidden_states"
 HEAD = "output_head"  # the layer's name, as patterns of layers to exclude see it
 
 Tensors = dict[str, dict[str, list[str]]]  # by graph, then "inputs" and "outputs": names in order
 
+_NEVER = -1e9  # logit of the ids that only fill the output head's last word
 _LOWEST = {"relu": 0.0, "gelu": -0.17, "swish": -0.27847, "silu": -0.27847}  # what an activation is never below
 
 
@@ -50,20 +51,25 @@ class Network:
     target_ids: list[int]  # the checkpoint's id of each target id
     quantization: Quantization | None  # None: float32
 
+    @property
+    def packs_head(self) -> bool:
+        """Whether eight target ids share a word of the output head (function/engine/output_head.py)."""
+        is_tied = self.embeddings.target is self.embeddings.head
+        return is_tied and self.quantization is not None and self.quantization.packs(HEAD)
+
 
 def write_network(network: Network, out: Path) -> Tensors:
     """Write both graphs and their weights into folder `out`; returns the names of their tensors."""
     tensors: Tensors = {}
-    with (out / WEIGHTS_FILE).open("wb") as file:
-        weights = WeightFile(file, WEIGHTS_FILE)
-        for name, file_name, write in (
-            ("encoder", ENCODER_FILE, write_encoder),
-            ("decoder", DECODER_FILE, write_decoder_step),
-        ):
-            graph = Graph(name, weights)
-            write(graph, network)
-            graph.save(out / file_name)
-            tensors[name] = {"inputs": graph.input_names, "outputs": graph.output_names}
+    external = ExternalData(out)
+    for name, file_name, write in (
+        ("encoder", ENCODER_FILE, write_encoder),
+        ("decoder", DECODER_FILE, write_decoder_step),
+    ):
+        graph = Graph(name, external, has_many_rows=name == "encoder")
+        write(graph, network)
+        graph.save(out / file_name)
+        tensors[name] = {"inputs": graph.input_names, "outputs": graph.output_names}
     return tensors
 
 
@@ -79,8 +85,10 @@ def write_encoder(graph: Graph, network: Network) -> None:
     ones, bias = _ones_and_bias(graph, mask)
     for index in range(config.encoder_layers):
         layer = f"model.encoder.layers.{index}"
-        projected = _split_heads(graph, _project(graph, x, layer, network), 3 * heads, size)  # [B, 3H, S, D/H]
-        q, k, v = _divide(graph, projected, heads, [f"{layer}.self_attn.{name}" for name in "qkv"])
+        q, k, v = (
+            _split_heads(graph, _linear(graph, x, f"{layer}.self_attn.{name}_proj", network), heads, size)
+            for name in "qkv"
+        )  # [B, H, S, D/H]
         y = graph.op("Transpose", attend(graph, q, k, v, size, ones, bias), perm=[0, 2, 1, 3])
         y = graph.op("Reshape", y, graph.integers(0, 0, config.d_model))  # [B, S, D]
         y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
@@ -88,15 +96,12 @@ def write_encoder(graph: Graph, network: Network) -> None:
         x = _feed_forward(graph, x, layer, network)
     x = graph.op("Identity", x, output=graph.output(ENCODER_STATES, np.float32, ["B", "S", config.d_model]))
 
-    # The keys and values that the decoder's cross-attention reads at every step, all layers in one product.
+    # The keys and values that the decoder's cross-attention reads at every step.
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
-    names = [f"model.decoder.layers.{i}.encoder_attn.{p}_proj" for i in range(config.decoder_layers) for p in "kv"]
-    keys_values = _joined_linear(graph, x, names, "cross_attention", network)  # [B, S, 2*layers*D]
-    keys_values = _split_heads(graph, keys_values, len(names) * heads, size)  # [B, 2*layers*H, S, D/H]
-    outputs = [
-        graph.output(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)
-    ]
-    _divide(graph, keys_values, heads, outputs)
+    for name in cache_names("cross_attention", config):
+        _, layer, part = name.split(".")
+        y = _linear(graph, x, f"model.decoder.layers.{layer}.encoder_attn.{part[0]}_proj", network)
+        _split_heads(graph, y, heads, size, output=graph.output(name, np.float32, ["B", heads, "S", size]))
 
 
 def write_decoder_step(graph: Graph, network: Network) -> None:
@@ -109,7 +114,7 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     past = [graph.input(name, np.float32, ["B", heads, "C", size]) for name in cache_names("past_key_values", config)]
     cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
     logits, log_probabilities = (
-        graph.output(name, np.float32, ["B", 1, len(network.target_ids)]) for name in ("logits", "log_probabilities")
+        graph.output(name, np.float32, ["B", 1, len(_head_rows(network))]) for name in ("logits", "log_probabilities")
     )
     present = [graph.output(name, np.float32, ["B", heads, "C", size]) for name in cache_names("present", config)]
 
@@ -123,7 +128,8 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
         layer = f"model.decoder.layers.{index}"
         own = slice(2 * index, 2 * index + 2)  # this layer's key and value
         projected = graph.op("Reshape", _project(graph, x, layer, network), graph.integers(0, 3 * heads, 1, size))
-        q, *new = _divide(graph, projected, heads, [f"{layer}.self_attn.{name}" for name in "qkv"])  # [B, H, 1, D/H]
+        parts = [f"{layer}.self_attn.{name}" for name in "qkv"]
+        q, *new = graph.op_many("Split", projected, graph.integers(heads, heads, heads), outputs=parts, axis=1)
         k, v = (
             graph.op("TensorScatter", old, token, position, axis=2, output=name)
             for old, token, name in zip(past[own], new, present[own], strict=True)
@@ -157,27 +163,18 @@ def _linear(graph: Graph, x: str, name: str, network: Network, lowest: float | N
     return linear(graph, x, weight, bias, name, network.quantization, lowest=lowest)
 
 
-def _joined_linear(graph: Graph, x: str, names: list[str], joined_name: str, network: Network) -> str:
-    """Several linear layers of one input as one product, outputs side by side."""
+def _project(graph: Graph, x: str, layer: str, network: Network) -> str:
+    """x [B, T, D] -> queries, keys and values of a layer's self-attention, side by side [B, T, 3D], by one product."""
+    names = [f"{layer}.self_attn.{projection}_proj" for projection in "qkv"]
     weight = np.concatenate([network.weights[f"{name}.weight"] for name in names])
     bias = np.concatenate([network.weights[f"{name}.bias"] for name in names])
-    return linear(graph, x, weight, bias, joined_name, network.quantization)
+    return linear(graph, x, weight, bias, f"{layer}.self_attn.qkv_proj", network.quantization)
 
 
-def _project(graph: Graph, x: str, layer: str, network: Network) -> str:
-    """x [B, T, D] -> queries, keys and values of a layer's self-attention, side by side [B, T, 3D]"""
-    names = [f"{layer}.self_attn.{projection}_proj" for projection in "qkv"]
-    return _joined_linear(graph, x, names, f"{layer}.self_attn.qkv_proj", network)
-
-
-def _split_heads(graph: Graph, x: str, heads: int, size: int) -> str:
+def _split_heads(graph: Graph, x: str, heads: int, size: int, output: str | None = None) -> str:
     """x [B, S, heads * size] -> [B, heads, S, size]"""
-    return graph.op("Transpose", graph.op("Reshape", x, graph.integers(0, 0, heads, size)), perm=[0, 2, 1, 3])
-
-
-def _divide(graph: Graph, x: str, heads: int, outputs: list[str]) -> list[str]:
-    """x [B, heads * outputs, T, size] -> as many [B, heads, T, size], named `outputs`"""
-    return graph.op_many("Split", x, graph.integers(*[heads] * len(outputs)), outputs=outputs, axis=1)
+    y = graph.op("Reshape", x, graph.integers(0, 0, heads, size))
+    return graph.op("Transpose", y, perm=[0, 2, 1, 3], output=output)
 
 
 def _feed_forward(graph: Graph, x: str, layer: str, network: Network) -> str:
@@ -204,18 +201,27 @@ def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network
 
 def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:
     """x [B, 1, D] -> logits [B, 1, N], from the rows of the output head that are target ids."""
-    bias = network.weights.get("final_logits_bias")
-    kept = np.zeros(len(network.target_ids), np.float32) if bias is None else bias.reshape(-1)[network.target_ids]
-    linear(graph, x, _head_rows(network), kept, HEAD, network.quantization, output=output)
+    rows = _head_rows(network)
+    bias = np.full(len(rows), _NEVER, np.float32)
+    given = network.weights.get("final_logits_bias")
+    bias[: len(network.target_ids)] = 0 if given is None else given.reshape(-1)[network.target_ids]
+    if network.packs_head:
+        graph.given(np.int8, rows.shape[::-1], OUTPUT_HEAD, OUTPUT_HEAD_FILE)
+    linear(graph, x, rows, bias, HEAD, network.quantization, output=output)
 
 
 def _head_rows(network: Network) -> NDArray[np.float32]:
-    return network.embeddings.head[network.target_ids]  # [N, D]
+    """[N, D], with rows of zeros up to full words if they are packed."""
+    rows = network.embeddings.head[network.target_ids]
+    missing = -len(rows) % IDS_A_WORD if network.packs_head else 0
+    return np.pad(rows, [(0, missing), (0, 0)])
 
 
 def _embed_target(graph: Graph, ids: str, network: Network) -> str:
-    """ids [B, T] -> [B, T, D]. A tied embedding is read from the columns of the output head: stored once."""
-    embeddings = network.embeddings
+    """ids [B, T] -> [B, T, D]. A tied embedding is read from the output head: stored once."""
+    embeddings, quantization = network.embeddings, network.quantization
+    if quantization is not None and network.packs_head:
+        return _embed_packed(graph, ids, network, quantization)
     if embeddings.target is embeddings.head:
         return _embed(graph, ids, np.ascontiguousarray(_head_rows(network).T), HEAD, network, axis=1)
     if embeddings.target is embeddings.source:
@@ -237,7 +243,7 @@ def _embed_source(graph: Graph, ids: str, network: Network) -> str:
     row_of_id[others] = np.arange(target_count, len(table))
     rows = graph.op("Gather", graph.constant(row_of_id, "row_of_source_id"), ids)  # [B, S]
     if not len(others):
-        return _embed_target(graph, rows, network)
+        return _embed_target(graph, graph.op("Cast", rows, to=TensorProto.INT64), network)
 
     first_other = graph.constant(np.array(target_count, np.int32), "first_other_row")
     last_target = graph.constant(np.array(target_count - 1, np.int32), "last_target_row")
@@ -245,6 +251,7 @@ def _embed_source(graph: Graph, ids: str, network: Network) -> str:
     target_rows = graph.op("Min", rows, last_target)
     other_rows = graph.op("Max", graph.op("Sub", rows, first_other), zero)
     is_target = graph.op("Unsqueeze", graph.op("Less", rows, first_other), graph.integers(-1))  # [B, S, 1]
+    target_rows = graph.op("Cast", target_rows, to=TensorProto.INT64)
     from_target = _embed_target(graph, target_rows, network)  # [B, S, D]
     from_others = _embed(graph, other_rows, table[others], "source_embedding", network, axis=0)  # [B, S, D]
     return graph.op("Where", is_target, from_target, from_others)
@@ -254,28 +261,49 @@ def _embed(graph: Graph, ids: str, table: NDArray[np.float32], name: str, networ
     """Look up rows (axis 0) or columns (axis 1) of a table: ids [B, T] -> [B, T, D]."""
     quantization = network.quantization
     if quantization is None or not quantization.covers(name):
-        x = _look_up(graph, ids, table, f"{name}.weight", axis)
-    else:
-        # One scale a row of the embedding, which is a column of the output head.
-        columns = table if axis == 1 else np.ascontiguousarray(table.T)
-        quantized = quantize_matrix(columns, quantization, is_multiplied=axis == 1)
-        values = quantized.values if axis == 1 else np.ascontiguousarray(quantized.values.T)
-        x = graph.op("Cast", _look_up(graph, ids, values, f"{name}.weight", axis), to=TensorProto.FLOAT)
-        if quantization.weights == "uint8":
-            zero_point = graph.constant(np.array(128, np.float32), "embedding_zero_point")
-            x = graph.op("Sub", x, zero_point)
-        scales = graph.constant(quantized.scales, f"{name}.scales")
-        if quantization.per_channel:
-            scales = graph.op("Unsqueeze", graph.op("Gather", scales, ids), graph.integers(-1))  # [B, T, 1]
-        x = graph.op("Mul", x, scales)
-    if not network.config.scale_embedding:
-        return x
-    return graph.op("Mul", x, graph.constant(np.array(np.sqrt(network.config.d_model), np.float32), "embedding_scale"))
+        return _scale_embedding(graph, _look_up(graph, ids, table, f"{name}.weight", axis), network)
+    # One scale a row of the embedding, which is a column of the output head.
+    columns = table if axis == 1 else np.ascontiguousarray(table.T)
+    quantized = quantize_matrix(columns, quantization, is_multiplied=axis == 1)
+    values = quantized.values if axis == 1 else np.ascontiguousarray(quantized.values.T)
+    x = graph.op("Cast", _look_up(graph, ids, values, f"{name}.weight", axis), to=TensorProto.FLOAT)
+    if quantization.weights == "uint8":
+        x = graph.op("Sub", x, graph.constant(np.array(128, np.float32), "embedding_zero_point"))
+    x = graph.op("Mul", x, _scales_of(graph, ids, quantized, name))
+    return _scale_embedding(graph, x, network)
 
 
 def _look_up(graph: Graph, ids: str, table: NDArray[Any], name: str, axis: int) -> str:
     x = graph.op("Gather", graph.constant(table, name), ids, axis=axis)
     return graph.op("Transpose", x, perm=[1, 2, 0]) if axis == 1 else x  # [D, B, T] -> [B, T, D]
+
+
+def _embed_packed(graph: Graph, ids: str, network: Network, quantization: Quantization) -> str:
+    """Look up rows of the output head, of which a word has a byte each: ids [B, T] -> [B, T, D]."""
+    quantized = quantize_matrix(np.ascontiguousarray(_head_rows(network).T), quantization)
+    words = np.ascontiguousarray(np.ascontiguousarray(quantized.values).view(WORD_TYPE).T)  # [N / 8, D]
+    a_word = graph.constant(np.array(IDS_A_WORD), "ids_a_word")
+    rows = graph.op("Div", ids, a_word)
+    x = graph.op("Gather", graph.constant(words, f"{HEAD}.words", OUTPUT_HEAD_FILE), rows)  # [B, T, D] uint64
+    bits = graph.op("Mul", graph.op("Mod", ids, a_word), graph.constant(np.array(8), "bits_of_an_integer"))
+    bits = graph.op("Unsqueeze", graph.op("Cast", bits, to=TensorProto.UINT64), graph.integers(-1))  # [B, T, 1]
+    x = graph.op("Cast", graph.op("BitShift", x, bits, direction="RIGHT"), to=TensorProto.INT8)  # the lowest byte
+    x = graph.op("Mul", graph.op("Cast", x, to=TensorProto.FLOAT), _scales_of(graph, ids, quantized, HEAD))
+    return _scale_embedding(graph, x, network)
+
+
+def _scales_of(graph: Graph, ids: str, table: QuantizedMatrix, name: str) -> str:
+    """The scale of each id [B, T, 1], or the one for all []."""
+    scales = graph.constant(table.scales, f"{name}.scales")
+    if not table.scales.ndim:
+        return scales
+    return graph.op("Unsqueeze", graph.op("Gather", scales, ids), graph.integers(-1))
+
+
+def _scale_embedding(graph: Graph, x: str, network: Network) -> str:
+    if not network.config.scale_embedding:
+        return x
+    return graph.op("Mul", x, graph.constant(np.array(np.sqrt(network.config.d_model), np.float32), "embedding_scale"))
 
 
 def _position_table(graph: Graph, network: Network) -> str:

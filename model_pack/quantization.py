@@ -67,6 +67,10 @@ class Quantization:
     def covers(self, layer: str) -> bool:
         return not any(fnmatchcase(layer, pattern) for pattern in self.excluded)
 
+    def packs(self, layer: str) -> bool:
+        """Whether the integers of a layer can share words: signed bytes, eight to one."""
+        return self.covers(layer) and self.weights == "int8"
+
     def describe(self) -> dict[str, Any]:
         """What a manifest says of it."""
         return {

@@ -131,8 +131,10 @@ class PackRoad:
         target_id = {id_: row for row, id_ in enumerate(self._checkpoint_ids)}
         # An id whose row the pack has not kept cannot be told to it; the difference then shows.
         start = self._pack.generation.decoder_start_token_id
+        known = slice(len(self._checkpoint_ids))  # what comes after them only fills the output head's last word
         logits = [
-            decoding.step([target_id.get(int(id_), start) for id_ in ids])[0].copy() for ids in batch.decoder_ids.T
+            decoding.step([target_id.get(int(id_), start) for id_ in ids])[0][:, known].copy()
+            for ids in batch.decoder_ids.T
         ]
         return Trace(states, list(decoding.cross), list(decoding.past), np.stack(logits, 1), self._checkpoint_ids)
 

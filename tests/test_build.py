@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from sentencepiece import sentencepiece_model_pb2
 
 from function.engine.model import Model
 from function.engine.pack import MANIFEST, ModelPack
 from function.engine.translator import Translation, Translator
 from tests.checkpoints import assert_refused, build, weights_of, write_checkpoint
 from tests.paths import ROOT, STARTER, sha256
+from tests.spm import change_spm
 
 
 def change_json(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -32,13 +32,6 @@ def change_weights(checkpoint: Path, change: Callable[[dict[str, Any]], Any]) ->
     weights = load_file(checkpoint / "model.safetensors")
     change(weights)
     save_file(weights, checkpoint / "model.safetensors")
-
-
-def change_spm(path: Path, change: Callable[[Any], Any]) -> None:
-    proto = getattr(sentencepiece_model_pb2, "ModelProto")()  # noqa: B009 (generated: types see no such name)
-    proto.ParseFromString(path.read_bytes())
-    change(proto)
-    path.write_bytes(proto.SerializeToString())
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])

@@ -41,10 +41,12 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "ReduceMax": products + attentions,
         "FusedMatMul": 3 * attentions,
         "MatMul": 2 * normalizations,
-        "Mul": 3 * products + 2 * normalizations + 4,  # scales of activations, weights, both; of the embedding; masks
+        "Mul": 3 * products + 2 * normalizations + 5,  # scales of activations, weights, both; of the embedding; masks
         "Add": products + 3 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
         "Sub": _LAYERS + attentions + normalizations + 2,
-        "Div": attentions + normalizations,
+        "Div": attentions + normalizations + 1,
+        "Mod": 1,  # an embedding: its word's row, its byte of each word
+        "BitShift": 1,
         "Sqrt": normalizations,
         "Exp": attentions,
         "QuickGelu": _LAYERS,
@@ -53,9 +55,8 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "TensorScatter": 2 * _LAYERS,  # new keys and values to the past ones
         "Concat": 2,  # shapes
         "Gather": 3,
-        "Cast": 3,
-        "Transpose": 1,
-        "Unsqueeze": 5,
+        "Cast": 5,
+        "Unsqueeze": 6,
         "Shape": 3,
         "ConstantOfShape": 3,
         "LogSoftmax": 1,

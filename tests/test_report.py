@@ -198,7 +198,8 @@ def test_a_page_tells_what_there_is_to_know(tmp_path: Path, packs: dict[str, Pat
     assert facts["network: decoder_layers"] == ["2", "2"]
     assert facts["quantization: precision"] == ["fp32", "int8"]
     assert facts["tools.sacrebleu"] == ["2.6.0"]
-    assert facts["weights.bin"] == ["35.3 MB", "9.5 MB"]
+    assert facts["weights.bin"] == ["35.3 MB", "7.7 MB"]
+    assert facts["output_head.bin"] == ["–", "1.8 MB"]
 
 
 def test_charts_say_their_values(tmp_path: Path, packs: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnxruntime as ort
 
+from function.engine.output_head import OUTPUT_HEAD, read_output_head
 from function.engine.pack import ModelPack, PackError, Tensors
 
 ENCODER_FILE = "encoder.onnx"
@@ -20,7 +21,7 @@ def open_encoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
     Raises:
         PackError: the graph cannot be loaded, or its tensors are not those of the manifest.
     """
-    return _open(pack, ENCODER_FILE, pack.encoder, threads)
+    return _open(pack, ENCODER_FILE, pack.encoder, threads, ort.SessionOptions())
 
 
 def open_decoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
@@ -30,15 +31,23 @@ def open_decoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
     Raises:
         PackError: as `open_encoder`.
     """
-    return _open(pack, DECODER_FILE, pack.decoder, threads)
-
-
-def _open(pack: ModelPack, file: str, expected: Tensors, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
+    output_head = read_output_head(pack)
+    if output_head is not None:
+        # By DLPack ONNX Runtime holds the array, and lets it go when it has made of it what its kernel wants.
+        value = ort.OrtValue.from_dlpack(output_head)
+        options.add_initializer(OUTPUT_HEAD, value)
+    return _open(pack, DECODER_FILE, pack.decoder, threads, options)
+
+
+def _open(
+    pack: ModelPack, file: str, expected: Tensors, threads: int, options: ort.SessionOptions
+) -> ort.InferenceSession:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_MICROSECONDS)
+    options.enable_mem_pattern = False  # one would be kept for every shape that ever was
     # The graphs are written in the operators that are to run. No rewriting makes them faster, and some makes them
     # slower: SkipLayerNormalization takes up to 5 times what it replaces.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
