@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -83,9 +84,23 @@ class Models:
             if old.exists():
                 shutil.rmtree(old)
         recipe.make(self, partial)
+        _forget_pages(partial)
         partial.rename(folder)
         stamp.write_text(key)
         return key
+
+
+def _forget_pages(folder: Path) -> None:
+    """Take what was just written out of the page cache.
+
+    Linux maps with a page all that was cached with it, and caches what is written in larger pieces than what is read.
+    The memory of a process that maps the file would depend on who has written it.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def target_rows(pack: Path) -> int:
