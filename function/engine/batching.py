@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-MAX_ROWS = 32  # beyond this a row hardly gets cheaper, and memory grows with every row
+MAX_ROWS = 16  # beyond this no row gets cheaper: kernels take so many at once, and caches hold no more
 MAX_TOKENS = 2048  # padded source tokens: bounds the memory of a batch of long sentences
 _LEAST_PART = 0.5  # of the longest sentence's tokens: with shorter ones padding costs more than a batch less saves
 
