@@ -6,7 +6,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from function.engine.output_head import OUTPUT_HEAD, read_output_head
+from function.engine.output_head import read_output_head
 from function.engine.pack import ModelPack
 from function.engine.sessions import DECODER_FILE
 
@@ -17,9 +17,8 @@ def open_products(pack: ModelPack, threads: int) -> ort.InferenceSession:
     """A graph of the INT8 products of a pack's decoder: every input is one of theirs, every output too."""
     model = onnx.load(pack.path / DECODER_FILE, load_external_data=False)
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
-    output_head = read_output_head(pack)
-    if output_head is not None:
-        weights[OUTPUT_HEAD].CopyFrom(numpy_helper.from_array(output_head, OUTPUT_HEAD))
+    for name, integers in read_output_head(pack).items():
+        weights[name].CopyFrom(numpy_helper.from_array(integers, name))
     onnx.load_external_data_for_model(model, str(pack.path))
     nodes = [node for node in model.graph.node if node.op_type == PRODUCT]
     sizes = [weights[node.input[1]].dims for node in nodes]  # [K, N] each

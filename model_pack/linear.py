@@ -45,13 +45,34 @@ def linear(
         return graph.op("Add", product, graph.constant(bias, f"{name}.bias"), output=output)
 
     quantized = quantize_matrix(matrix, quantization)
+    return quantized_linear(graph, x, quantized, bias, name, quantization, lowest=lowest, output=output)
+
+
+def quantized_linear(
+    graph: Graph,
+    x: str,
+    quantized: QuantizedMatrix,
+    bias: NDArray[np.float32],
+    name: str,
+    quantization: Quantization,
+    *,
+    part_of: str | None = None,
+    lowest: float | None = None,
+    output: str | None = None,
+) -> str:
+    """`linear` of a matrix that is quantised already.
+
+    Args:
+        part_of: the layer, where the matrix has only some of its columns; then it has a name of its own.
+    """
+    layer = part_of or name
     if quantization.activations == "per-tensor":
         inputs = [x, *_matrix(graph, name, quantized), graph.constant(bias, f"{name}.bias")]
         return graph.op("DynamicQuantizeMatMul", *inputs, domain=CONTRIB, output=output)
     if quantization.activations == "static":
-        scale, zero = quantization.activation_ranges[name].scale_and_zero_point()
-        step = graph.constant(np.array(scale), f"{name}.input_scale")
-        zero_point = graph.constant(np.array(zero), f"{name}.input_zero_point")
+        scale, zero = quantization.activation_ranges[layer].scale_and_zero_point()
+        step = graph.constant(np.array(scale), f"{layer}.input_scale")
+        zero_point = graph.constant(np.array(zero), f"{layer}.input_zero_point")
         y = _product(graph, graph.op("QuantizeLinear", x, step, zero_point), zero_point, name, quantized)
         y = graph.op("Mul", y, step)
         return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)
@@ -68,7 +89,7 @@ def linear(
     else:
         step = graph.op("Mul", highest, _step(graph, 255 if bounded else 127))  # [B, T, 1]
         zero_points = [] if bounded else [_ZERO_POINTS]
-        integers = graph.op("QuantizeLinear", x, step, *zero_points, axis=-1, block_size=len(matrix))
+        integers = graph.op("QuantizeLinear", x, step, *zero_points, axis=-1, block_size=len(quantized.values))
         y = _product(graph, integers, _zero_point(graph, 0 if bounded else 128), name, quantized)
         y = graph.op("Mul", y, step)
     return graph.op("Add", y, graph.constant(bias, f"{name}.bias"), output=output)

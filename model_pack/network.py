@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD, OUTPUT_HEAD_FILE, WORD_TYPE
+from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD_FILE, WORD_TYPE, parts
 from function.engine.sessions import DECODER_FILE, ENCODER_FILE
 from model_pack.checkpoint import Embeddings, Weights
 from model_pack.config import Config
 from model_pack.graph import CONTRIB, ExternalData, Graph
-from model_pack.linear import linear, write_zero_points
+from model_pack.linear import linear, quantized_linear, write_zero_points
 from model_pack.operators import attend, normalize, write_bias, write_ones
 from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matrix
 
@@ -52,10 +52,15 @@ class Network:
     quantization: Quantization | None  # None: float32
 
     @property
-    def packs_head(self) -> bool:
-        """Whether eight target ids share a word of the output head (function/engine/output_head.py)."""
+    def packed_by(self) -> Quantization | None:
+        """What makes of the output head words that eight target ids share (function/engine/output_head.py), if any."""
         is_tied = self.embeddings.target is self.embeddings.head
-        return is_tied and self.quantization is not None and self.quantization.packs(HEAD)
+        return self.quantization if is_tied and self.quantization and self.quantization.packs(HEAD) else None
+
+    @property
+    def logits(self) -> int:
+        """How many a row has: one for each target id, and for each that the head's last word has room for."""
+        return len(self.target_ids) + (-len(self.target_ids) % IDS_A_WORD if self.packed_by else 0)
 
 
 def write_network(network: Network, out: Path) -> Tensors:
@@ -114,7 +119,7 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     past = [graph.input(name, np.float32, ["B", heads, "C", size]) for name in cache_names("past_key_values", config)]
     cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
     logits, log_probabilities = (
-        graph.output(name, np.float32, ["B", 1, len(_head_rows(network))]) for name in ("logits", "log_probabilities")
+        graph.output(name, np.float32, ["B", 1, network.logits]) for name in ("logits", "log_probabilities")
     )
     present = [graph.output(name, np.float32, ["B", heads, "C", size]) for name in cache_names("present", config)]
 
@@ -201,27 +206,38 @@ def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network
 
 def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:
     """x [B, 1, D] -> logits [B, 1, N], from the rows of the output head that are target ids."""
-    rows = _head_rows(network)
-    bias = np.full(len(rows), _NEVER, np.float32)
     given = network.weights.get("final_logits_bias")
-    bias[: len(network.target_ids)] = 0 if given is None else given.reshape(-1)[network.target_ids]
-    if network.packs_head:
-        graph.given(np.int8, rows.shape[::-1], OUTPUT_HEAD, OUTPUT_HEAD_FILE)
-    linear(graph, x, rows, bias, HEAD, network.quantization, output=output)
+    bias = np.zeros(len(network.target_ids), np.float32) if given is None else given.reshape(-1)[network.target_ids]
+    if network.packed_by is None:
+        linear(graph, x, _head_rows(network), bias, HEAD, network.quantization, output=output)
+        return
+    head = _packed_head(network, network.packed_by)
+    bias = np.pad(bias, (0, network.logits - len(bias)), constant_values=_NEVER)
+    logits = []
+    for name, part in parts(network.logits // IDS_A_WORD).items():
+        ids = slice(part.start * IDS_A_WORD, part.stop * IDS_A_WORD)
+        columns = head.columns(ids)
+        graph.given(columns.values.dtype, columns.values.shape, f"{name}.weight", OUTPUT_HEAD_FILE)
+        logits.append(quantized_linear(graph, x, columns, bias[ids], name, network.packed_by, part_of=HEAD))
+    graph.op("Concat", *logits, axis=-1, output=output)
 
 
 def _head_rows(network: Network) -> NDArray[np.float32]:
-    """[N, D], with rows of zeros up to full words if they are packed."""
-    rows = network.embeddings.head[network.target_ids]
-    missing = -len(rows) % IDS_A_WORD if network.packs_head else 0
-    return np.pad(rows, [(0, missing), (0, 0)])
+    """[N, D]"""
+    return network.embeddings.head[network.target_ids]
+
+
+def _packed_head(network: Network, quantization: Quantization) -> QuantizedMatrix:
+    """The head's columns [D, N], with zeros after them up to full words."""
+    columns = _head_rows(network).T
+    return quantize_matrix(np.pad(columns, [(0, 0), (0, network.logits - columns.shape[1])]), quantization)
 
 
 def _embed_target(graph: Graph, ids: str, network: Network) -> str:
     """ids [B, T] -> [B, T, D]. A tied embedding is read from the output head: stored once."""
-    embeddings, quantization = network.embeddings, network.quantization
-    if quantization is not None and network.packs_head:
-        return _embed_packed(graph, ids, network, quantization)
+    embeddings = network.embeddings
+    if network.packed_by is not None:
+        return _embed_packed(graph, ids, network, network.packed_by)
     if embeddings.target is embeddings.head:
         return _embed(graph, ids, np.ascontiguousarray(_head_rows(network).T), HEAD, network, axis=1)
     if embeddings.target is embeddings.source:
@@ -280,15 +296,15 @@ def _look_up(graph: Graph, ids: str, table: NDArray[Any], name: str, axis: int) 
 
 def _embed_packed(graph: Graph, ids: str, network: Network, quantization: Quantization) -> str:
     """Look up rows of the output head, of which a word has a byte each: ids [B, T] -> [B, T, D]."""
-    quantized = quantize_matrix(np.ascontiguousarray(_head_rows(network).T), quantization)
-    words = np.ascontiguousarray(np.ascontiguousarray(quantized.values).view(WORD_TYPE).T)  # [N / 8, D]
+    head = _packed_head(network, quantization)
+    words = np.ascontiguousarray(np.ascontiguousarray(head.values).view(WORD_TYPE).T)  # [N / 8, D]
     a_word = graph.constant(np.array(IDS_A_WORD), "ids_a_word")
     rows = graph.op("Div", ids, a_word)
     x = graph.op("Gather", graph.constant(words, f"{HEAD}.words", OUTPUT_HEAD_FILE), rows)  # [B, T, D] uint64
     bits = graph.op("Mul", graph.op("Mod", ids, a_word), graph.constant(np.array(8), "bits_of_an_integer"))
     bits = graph.op("Unsqueeze", graph.op("Cast", bits, to=TensorProto.UINT64), graph.integers(-1))  # [B, T, 1]
     x = graph.op("Cast", graph.op("BitShift", x, bits, direction="RIGHT"), to=TensorProto.INT8)  # the lowest byte
-    x = graph.op("Mul", graph.op("Cast", x, to=TensorProto.FLOAT), _scales_of(graph, ids, quantized, HEAD))
+    x = graph.op("Mul", graph.op("Cast", x, to=TensorProto.FLOAT), _scales_of(graph, ids, head, HEAD))
     return _scale_embedding(graph, x, network)
 
 

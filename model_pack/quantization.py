@@ -91,6 +91,12 @@ class QuantizedMatrix:
     scales: NDArray[np.float32]  # [N] or []
     zero_points: NDArray[Any]  # of the values' dtype, shaped as the scales
 
+    def columns(self, chosen: slice) -> QuantizedMatrix:
+        """Some of them."""
+        if not self.scales.ndim:
+            return QuantizedMatrix(self.values[:, chosen], self.scales, self.zero_points)
+        return QuantizedMatrix(self.values[:, chosen], self.scales[chosen], self.zero_points[chosen])
+
     def restored(self) -> NDArray[np.float32]:
         """[K, N]"""
         restored: NDArray[np.float32] = (self.values.astype(np.float32) - self.zero_points) * self.scales

@@ -32,16 +32,19 @@ def decoder(int8_pack: Path) -> onnx.ModelProto:
 def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
     counted = Counter(node.op_type for node in decoder.graph.node)
 
-    products = 6 * _LAYERS + 1  # q/k/v in one, output, query, output, two of the feed-forward; the output head
+    parts = -(-_TARGET_IDS // 8192)  # of the output head
+    inputs = 6 * _LAYERS + 1  # of products: q/k/v in one, output, query, output, two of the feed-forward; the head
+    products = inputs - 1 + parts
     attentions, normalizations = 2 * _LAYERS, 3 * _LAYERS
     assert counted == {
         "MatMulIntegerToFloat": products,
-        "QuantizeLinear": products,
-        "Abs": products - _LAYERS,  # what goes into fc2 is shifted above zero instead
-        "ReduceMax": products + attentions,
+        "QuantizeLinear": inputs,
+        "Abs": inputs - _LAYERS,  # what goes into fc2 is shifted above zero instead
+        "ReduceMax": inputs + attentions,
         "FusedMatMul": 3 * attentions,
         "MatMul": 2 * normalizations,
-        "Mul": 3 * products + 2 * normalizations + 5,  # scales of activations, weights, both; of the embedding; masks
+        # Scales of activations, weights, both; of the embedding; masks.
+        "Mul": inputs + 2 * products + 2 * normalizations + 5,
         "Add": products + 3 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
         "Sub": _LAYERS + attentions + normalizations + 2,
         "Div": attentions + normalizations + 1,
@@ -53,7 +56,7 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "Split": _LAYERS,
         "Reshape": 2 * attentions,
         "TensorScatter": 2 * _LAYERS,  # new keys and values to the past ones
-        "Concat": 2,  # shapes
+        "Concat": 3,  # shapes; logits
         "Gather": 3,
         "Cast": 5,
         "Unsqueeze": 6,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnxruntime as ort
 
-from function.engine.output_head import OUTPUT_HEAD, read_output_head
+from function.engine.output_head import read_output_head
 from function.engine.pack import ModelPack, PackError, Tensors
 
 ENCODER_FILE = "encoder.onnx"
@@ -32,11 +32,10 @@ def open_decoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
         PackError: as `open_encoder`.
     """
     options = ort.SessionOptions()
-    output_head = read_output_head(pack)
-    if output_head is not None:
-        # By DLPack ONNX Runtime holds the array, and lets it go when it has made of it what its kernel wants.
-        value = ort.OrtValue.from_dlpack(output_head)
-        options.add_initializer(OUTPUT_HEAD, value)
+    # By DLPack ONNX Runtime holds the arrays, and lets them go when it has made of them what its kernels want.
+    given = {name: ort.OrtValue.from_dlpack(integers) for name, integers in read_output_head(pack).items()}
+    for name, value in given.items():
+        options.add_initializer(name, value)
     return _open(pack, DECODER_FILE, pack.decoder, threads, options)
 
 
