@@ -37,14 +37,14 @@ class ExternalData:
             return tensor
         with (self._folder / file).open("ab") as content:
             content.write(b"\0" * (-content.tell() % _ALIGNMENT))
-            tensor = external_tensor(name, array.dtype, array.shape, file, content.tell())
+            tensor = _external_tensor(name, array.dtype, array.shape, file, content.tell())
             content.write(np.ascontiguousarray(array).tobytes())
         self._added[name] = array, tensor
         return tensor
 
 
-def external_tensor(name: str, dtype: Any, shape: tuple[int, ...], file: str, offset: int) -> TensorProto:
-    """A tensor whose values stand in a file, from a byte of it on."""
+def _external_tensor(name: str, dtype: Any, shape: tuple[int, ...], file: str, offset: int) -> TensorProto:
+    """A tensor whose values stand in a file, from byte `offset` on."""
     tensor = TensorProto(name=name, dims=shape, data_type=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
     tensor.data_location = TensorProto.EXTERNAL
     length = np.dtype(dtype).itemsize * math.prod(shape)
@@ -94,7 +94,7 @@ class Graph:
 
         The graph looks for it past the file's end: a session that is not given it cannot be opened.
         """
-        self._initializers[name] = external_tensor(name, dtype, shape, file, _NOWHERE)
+        self._initializers[name] = _external_tensor(name, dtype, shape, file, _NOWHERE)
         return name
 
     def integers(self, *values: int) -> str:

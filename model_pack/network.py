@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD_FILE, WORD_TYPE, parts
+from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD_FILE, WORD_TYPE, head_parts
 from function.engine.sessions import DECODER_FILE, ENCODER_FILE
 from model_pack.checkpoint import Embeddings, Weights
 from model_pack.config import Config
@@ -214,7 +214,7 @@ def _output_head(graph: Graph, x: str, network: Network, output: str) -> None:
     head = _packed_head(network, network.packed_by)
     bias = np.pad(bias, (0, network.logits - len(bias)), constant_values=_NEVER)
     logits = []
-    for name, part in parts(network.logits // IDS_A_WORD).items():
+    for name, part in head_parts(network.logits // IDS_A_WORD).items():
         ids = slice(part.start * IDS_A_WORD, part.stop * IDS_A_WORD)
         columns = head.columns(ids)
         graph.given(columns.values.dtype, columns.values.shape, f"{name}.weight", OUTPUT_HEAD_FILE)

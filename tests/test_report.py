@@ -214,7 +214,7 @@ def test_charts_say_their_values(tmp_path: Path, packs: dict[str, Path]) -> None
         figure.one("strong").text: figure.one("svg", role="img").attributes["aria-label"]
         for figure in page.all("figure")
     }
-    assert said["Size of the packs"] == "starter-fp32 (FP32): 35.8 MB; starter-int8 (INT8): 10.0 MB"
+    assert said["Size of the packs"] == "starter-fp32 (FP32): 35.8 MB; starter-int8 (INT8): 10.1 MB"
     assert said["Quality: chrF"] == "docs: baseline 26.25, FP32 26.20, INT8 26.26"
     assert said["Time"] == "docs: FP32 6.10, INT8 5.12"
     assert said["INT8 same as FP32"] == "greeting: 0 of 1, 0.0%; no category: 1 of 1, 100.0%"

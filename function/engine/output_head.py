@@ -26,7 +26,7 @@ _WORDS_A_PART = 1024  # of each feature
 _WORDS_AT_ONCE = 64  # what is written of a feature at once is a few cache lines, what is read lies close together
 
 
-def parts(words: int) -> dict[str, slice]:
+def head_parts(words: int) -> dict[str, slice]:
     """The head's products, by name: which of so many words of each feature they have."""
     starts = range(0, words, _WORDS_A_PART)
     return {f"output_head.{number}": slice(start, start + _WORDS_A_PART) for number, start in enumerate(starts)}
@@ -41,7 +41,7 @@ def read_output_head(pack: ModelPack) -> dict[str, NDArray[np.int8]]:
     if not path.exists():
         return {}
     words: NDArray[Any] = np.memmap(path, WORD_TYPE, "r").reshape(-1, pack.network.d_model)  # [N / 8, D]
-    return {f"{name}.weight": _turned(words[part]) for name, part in parts(len(words)).items()}
+    return {f"{name}.weight": _turned(words[part]) for name, part in head_parts(len(words)).items()}
 
 
 def _turned(words: NDArray[Any]) -> NDArray[np.int8]:
