@@ -18,7 +18,8 @@ from function.engine.pack import FORMAT_VERSION, MANIFEST, ModelPack
 from model_pack.checkpoint import Checkpoint, read_checkpoint
 from model_pack.errors import ModelPackError
 from model_pack.languages import languages
-from model_pack.network import Network, Tensors, write_network
+from model_pack.network import Tensors, write_network
+from model_pack.parameters import Network
 from model_pack.quantization import Quantization
 from model_pack.tokenizer import target_rows, write_tokenizer
 
