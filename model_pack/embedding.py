@@ -14,18 +14,20 @@ from onnx import TensorProto
 from function.engine.output_head import IDS_A_WORD, OUTPUT_HEAD_FILE, WORD_TYPE, head_parts
 from model_pack.graph import Graph
 from model_pack.linear import linear, quantized_linear
+from model_pack.operators import Biased
 from model_pack.parameters import HEAD, Network
 from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matrix
 
 _NEVER = -1e9  # logit of the ids that only fill the output head's last word
 
 
-def write_output_head(graph: Graph, x: str, network: Network, output: str) -> None:
+def write_output_head(graph: Graph, x: Biased, network: Network, output: str) -> None:
     """x [B, 1, D] -> logits [B, 1, N], from the rows of the output head that are target ids."""
-    given = network.weights.get("final_logits_bias")
-    bias = np.zeros(len(network.target_ids), np.float32) if given is None else given.reshape(-1)[network.target_ids]
+    given, rows = network.weights.get("final_logits_bias"), _head_rows(network)
+    bias = np.zeros(len(rows), np.float32) if given is None else given.reshape(-1)[network.target_ids]
+    bias = x.bias_of_linear(rows, bias)
     if network.packed_by is None:
-        linear(graph, x, _head_rows(network), bias, HEAD, network.quantization, output=output)
+        linear(graph, x.value, rows, bias, HEAD, network.quantization, output=output)
         return
     head = _packed_head(network, network.packed_by)
     bias = np.pad(bias, (0, network.logits - len(bias)), constant_values=_NEVER)
@@ -34,7 +36,7 @@ def write_output_head(graph: Graph, x: str, network: Network, output: str) -> No
         ids = slice(part.start * IDS_A_WORD, part.stop * IDS_A_WORD)
         columns = head.columns(ids)
         graph.given(columns.values.dtype, columns.values.shape, f"{name}.weight", OUTPUT_HEAD_FILE)
-        logits.append(quantized_linear(graph, x, columns, bias[ids], name, network.packed_by, part_of=HEAD))
+        logits.append(quantized_linear(graph, x.value, columns, bias[ids], name, network.packed_by, part_of=HEAD))
     graph.op("Concat", *logits, axis=-1, output=output)
 
 

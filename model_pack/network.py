@@ -24,7 +24,7 @@ from model_pack.config import Config
 from model_pack.embedding import embed_source, embed_target, write_output_head
 from model_pack.graph import CONTRIB, ExternalData, Graph
 from model_pack.linear import linear, write_zero_points
-from model_pack.operators import attend, normalize, write_bias, write_ones
+from model_pack.operators import Biased, attend, normalize, write_bias, write_ones
 from model_pack.parameters import Network
 
 ENCODER_STATES = "encoder_hidden_states"
@@ -56,7 +56,7 @@ def write_encoder(graph: Graph, network: Network) -> None:
     write_zero_points(graph, ids, network.quantization)
     length = graph.op("Shape", ids, start=1, end=2)  # [1]: S
     positions = graph.op("Slice", _position_table(graph, network), graph.integers(0), length)  # [S, D]
-    x = graph.op("Add", embed_source(graph, ids, network), positions)  # [B, S, D]
+    x = _unbiased(graph.op("Add", embed_source(graph, ids, network), positions), network)  # [B, S, D]
     heads, size = config.encoder_attention_heads, config.d_model // config.encoder_attention_heads
     ones, bias = _ones_and_bias(graph, mask)
     for index in range(config.encoder_layers):
@@ -67,10 +67,10 @@ def write_encoder(graph: Graph, network: Network) -> None:
         )  # [B, H, S, D/H]
         y = graph.op("Transpose", attend(graph, q, k, v, size, ones, bias), perm=[0, 2, 1, 3])
         y = graph.op("Reshape", y, graph.integers(0, 0, config.d_model))  # [B, S, D]
-        y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
-        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
+        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn.out_proj", f"{layer}.self_attn_layer_norm", network)
         x = _feed_forward(graph, x, layer, network)
-    x = graph.op("Identity", x, output=graph.output(ENCODER_STATES, np.float32, ["B", "S", config.d_model]))
+    states = graph.output(ENCODER_STATES, np.float32, ["B", "S", config.d_model])
+    graph.op("Add", x.value, graph.constant(x.bias, f"{ENCODER_STATES}.bias"), output=states)
 
     # The keys and values that the decoder's cross-attention reads at every step.
     heads, size = config.decoder_attention_heads, config.d_model // config.decoder_attention_heads
@@ -96,7 +96,8 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
 
     write_zero_points(graph, ids, network.quantization)
     positions = graph.op("Gather", _position_table(graph, network), position)  # [B, D]
-    x = graph.op("Add", embed_target(graph, ids, network), graph.op("Unsqueeze", positions, graph.integers(1)))
+    positions = graph.op("Unsqueeze", positions, graph.integers(1))
+    x = _unbiased(graph.op("Add", embed_target(graph, ids, network), positions), network)  # [B, 1, D]
     past_ones, past_bias = _ones_and_bias(graph, past_mask)
     cross_ones, cross_bias = _ones_and_bias(graph, mask)
     one_row = graph.integers(0, 1, config.d_model)
@@ -111,14 +112,13 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
             for old, token, name in zip(past[own], new, present[own], strict=True)
         )  # [B, H, C, D/H]
         y = graph.op("Reshape", attend(graph, q, k, v, size, past_ones, past_bias), one_row)  # [B, 1, D]
-        y = _linear(graph, y, f"{layer}.self_attn.out_proj", network)
-        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn_layer_norm", network)
+        x = _add_and_normalize(graph, x, y, f"{layer}.self_attn.out_proj", f"{layer}.self_attn_layer_norm", network)
 
         q = _linear(graph, x, f"{layer}.encoder_attn.q_proj", network)
         q, (k, v) = graph.op("Reshape", q, graph.integers(0, heads, 1, size)), cross[own]  # [B, H, 1, D/H] and S for 1
         y = graph.op("Reshape", attend(graph, q, k, v, size, cross_ones, cross_bias), one_row)  # [B, 1, D]
-        y = _linear(graph, y, f"{layer}.encoder_attn.out_proj", network)
-        x = _add_and_normalize(graph, x, y, f"{layer}.encoder_attn_layer_norm", network)
+        names = f"{layer}.encoder_attn.out_proj", f"{layer}.encoder_attn_layer_norm"
+        x = _add_and_normalize(graph, x, y, *names, network)
         x = _feed_forward(graph, x, layer, network)
     write_output_head(graph, x, network, output=logits)
     # Of the logits two may differ so little that their logarithms do not: the choice is made among the former.
@@ -134,17 +134,22 @@ def cache_names(kind: str, config: Config) -> list[str]:
     return [f"{kind}.{layer}.{part}" for layer in range(config.decoder_layers) for part in ("key", "value")]
 
 
-def _linear(graph: Graph, x: str, name: str, network: Network, lowest: float | None = None) -> str:
+def _unbiased(x: str, network: Network) -> Biased:
+    return Biased(x, np.zeros(network.config.d_model, np.float32))
+
+
+def _linear(graph: Graph, x: Biased, name: str, network: Network) -> str:
     weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
-    return linear(graph, x, weight, bias, name, network.quantization, lowest=lowest)
+    return linear(graph, x.value, weight, x.bias_of_linear(weight, bias), name, network.quantization)
 
 
-def _project(graph: Graph, x: str, layer: str, network: Network) -> str:
+def _project(graph: Graph, x: Biased, layer: str, network: Network) -> str:
     """x [B, T, D] -> queries, keys and values of a layer's self-attention, side by side [B, T, 3D], by one product."""
     names = [f"{layer}.self_attn.{projection}_proj" for projection in "qkv"]
     weight = np.concatenate([network.weights[f"{name}.weight"] for name in names])
     bias = np.concatenate([network.weights[f"{name}.bias"] for name in names])
-    return linear(graph, x, weight, bias, f"{layer}.self_attn.qkv_proj", network.quantization)
+    name = f"{layer}.self_attn.qkv_proj"
+    return linear(graph, x.value, weight, x.bias_of_linear(weight, bias), name, network.quantization)
 
 
 def _split_heads(graph: Graph, x: str, heads: int, size: int, output: str | None = None) -> str:
@@ -153,12 +158,11 @@ def _split_heads(graph: Graph, x: str, heads: int, size: int, output: str | None
     return graph.op("Transpose", y, perm=[0, 2, 1, 3], output=output)
 
 
-def _feed_forward(graph: Graph, x: str, layer: str, network: Network) -> str:
+def _feed_forward(graph: Graph, x: Biased, layer: str, network: Network) -> Biased:
     activation = network.config.activation_function
-    y = _linear(graph, x, f"{layer}.fc1", network)
-    y = _activation(graph, y, activation)
-    y = _linear(graph, y, f"{layer}.fc2", network, lowest=_LOWEST[activation])
-    return _add_and_normalize(graph, x, y, f"{layer}.final_layer_norm", network)
+    y = _activation(graph, _linear(graph, x, f"{layer}.fc1", network), activation)
+    names = f"{layer}.fc2", f"{layer}.final_layer_norm"
+    return _add_and_normalize(graph, x, y, *names, network, lowest=_LOWEST[activation])
 
 
 def _activation(graph: Graph, x: str, name: str) -> str:
@@ -169,10 +173,14 @@ def _activation(graph: Graph, x: str, name: str) -> str:
     return graph.op("QuickGelu", x, domain=CONTRIB, alpha=1.0)  # x * sigmoid(x): swish, also called silu
 
 
-def _add_and_normalize(graph: Graph, x: str, y: str, name: str, network: Network) -> str:
-    """LayerNorm(x + y)"""
+def _add_and_normalize(
+    graph: Graph, x: Biased, y: str, name: str, norm: str, network: Network, *, lowest: float | None = None
+) -> Biased:
+    """LayerNorm(x + linear(y)); `name` and `norm` are the layers' names, `lowest` as `linear` has it."""
     weight, bias = network.weights[f"{name}.weight"], network.weights[f"{name}.bias"]
-    return normalize(graph, graph.op("Add", x, y), weight, bias, name)
+    y = linear(graph, y, weight, bias + x.bias, name, network.quantization, lowest=lowest)
+    weight, bias = network.weights[f"{norm}.weight"], network.weights[f"{norm}.bias"]
+    return normalize(graph, graph.op("Add", x.value, y), weight, bias, norm)
 
 
 def _position_table(graph: Graph, network: Network) -> str:

@@ -12,6 +12,8 @@ Shapes at line ends: B batch rows, H heads, T queries, S keys, D features of a h
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
@@ -52,7 +54,19 @@ def write_bias(graph: Graph, mask: str) -> str:
     return graph.op("Unsqueeze", bias, graph.integers(1, 2))
 
 
-def normalize(graph: Graph, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> str:
+@dataclass(frozen=True)
+class Biased:
+    """A value and a bias that nobody has added to it yet: what reads it has a bias of its own, and one takes it in."""
+
+    value: str  # [B, T, N]
+    bias: NDArray[np.float32]  # [N]
+
+    def bias_of_linear(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The bias [M] of a linear layer that reads the value alone; of the layer, weight [M, N] and bias [M]."""
+        return (bias + weight.astype(np.float64) @ self.bias).astype(np.float32)
+
+
+def normalize(graph: Graph, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> Biased:
     """LayerNorm(x); x [B, T, N], weight and bias [N]"""
     size = len(weight)
     mean_of = graph.constant(np.full((size, 1), 1 / size, np.float32), f"mean_of_{size}")
@@ -60,5 +74,5 @@ def normalize(graph: Graph, x: str, weight: NDArray[np.float32], bias: NDArray[n
     variance = graph.op("MatMul", graph.op("Mul", centred, centred), mean_of)  # [B, T, 1]
     epsilon = graph.constant(np.array(_LAYER_NORM_EPSILON, np.float32), "layer_norm_epsilon")
     deviation = graph.op("Sqrt", graph.op("Add", variance, epsilon))
-    scaled = graph.op("Mul", graph.op("Div", centred, deviation), graph.constant(weight, f"{name}.weight"))
-    return graph.op("Add", scaled, graph.constant(bias, f"{name}.bias"))
+    weights = graph.constant(weight, f"{name}.weight")
+    return Biased(graph.op("Mul", graph.op("Div", centred, deviation), weights), bias)

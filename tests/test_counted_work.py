@@ -45,7 +45,7 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "MatMul": 2 * normalizations,
         # Scales of activations, weights, both; of the embedding; masks.
         "Mul": inputs + 2 * products + 2 * normalizations + 5,
-        "Add": products + 3 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
+        "Add": products + 2 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
         "Sub": _LAYERS + attentions + normalizations + 2,
         "Div": attentions + normalizations + 1,
         "Mod": 1,  # an embedding: its word's row, its byte of each word
