@@ -104,9 +104,10 @@ def _forget_pages(folder: Path) -> None:
 
 
 def target_rows(pack: Path) -> int:
-    """How many rows the output head of a pack keeps."""
-    graph = onnx.load(pack / DECODER_FILE, load_external_data=False).graph
-    return int(graph.output[0].type.tensor_type.shape.dim[-1].dim_value)
+    """How many rows the output head of a pack has."""
+    outputs = onnx.load(pack / DECODER_FILE, load_external_data=False).graph.output
+    shapes = {output.name: output.type.tensor_type.shape for output in outputs}
+    return sum(int(shape.dim[-1].dim_value) for name, shape in shapes.items() if name.startswith("logits."))
 
 
 def bytes_of_a_step(pack: Path) -> int:

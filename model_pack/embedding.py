@@ -21,23 +21,42 @@ from model_pack.quantization import Quantization, QuantizedMatrix, quantize_matr
 _NEVER = -1e9  # logit of the ids that only fill the output head's last word
 
 
-def write_output_head(graph: Graph, x: Biased, network: Network, output: str) -> None:
-    """x [B, 1, D] -> logits [B, 1, N], from the rows of the output head that are target ids."""
+def write_output_head(graph: Graph, x: Biased, network: Network) -> None:
+    """x [B, 1, D] -> the graph's outputs "logits.0", ... and "log_sums", as function/engine/logits.py has them."""
     given, rows = network.weights.get("final_logits_bias"), _head_rows(network)
     bias = np.zeros(len(rows), np.float32) if given is None else given.reshape(-1)[network.target_ids]
     bias = x.bias_of_linear(rows, bias)
     if network.packed_by is None:
-        linear(graph, x.value, rows, bias, HEAD, network.quantization, output=output)
+        logits = _logits(graph, 0, len(rows))
+        linear(graph, x.value, rows, bias, HEAD, network.quantization, output=logits)
+        _write_log_sums(graph, {logits: bias})
         return
     head = _packed_head(network, network.packed_by)
     bias = np.pad(bias, (0, network.logits - len(bias)), constant_values=_NEVER)
-    logits = []
-    for name, part in head_parts(network.logits // IDS_A_WORD).items():
+    parts = {}
+    for number, (name, part) in enumerate(head_parts(network.logits // IDS_A_WORD).items()):
         ids = slice(part.start * IDS_A_WORD, part.stop * IDS_A_WORD)
         columns = head.columns(ids)
         graph.given(columns.values.dtype, columns.values.shape, f"{name}.weight", OUTPUT_HEAD_FILE)
-        logits.append(quantized_linear(graph, x.value, columns, bias[ids], name, network.packed_by, part_of=HEAD))
-    graph.op("Concat", *logits, axis=-1, output=output)
+        logits = _logits(graph, number, columns.values.shape[1])
+        quantized_linear(graph, x.value, columns, bias[ids], name, network.packed_by, part_of=HEAD, output=logits)
+        parts[logits] = bias[ids]
+    _write_log_sums(graph, parts)
+
+
+def _logits(graph: Graph, number: int, ids: int) -> str:
+    return graph.output(f"logits.{number}", np.float32, ["B", 1, ids])
+
+
+def _write_log_sums(graph: Graph, parts: dict[str, NDArray[np.float32]]) -> None:
+    """Log-sums [B, 1, parts] of logits, given with their biases: what a logit is above its log-softmax."""
+    logits, log_softmax = [], []
+    for part, bias in parts.items():
+        one = graph.integers(int(bias.argmax()))  # not an id whose bias hides it: of such numbers no digits are left
+        logits.append(graph.op("Gather", part, one, axis=-1))
+        log_softmax.append(graph.op("Gather", graph.op("LogSoftmax", part, axis=-1), one, axis=-1))
+    output = graph.output("log_sums", np.float32, ["B", 1, len(parts)])
+    graph.op("Sub", *(graph.op("Concat", *values, axis=-1) for values in (logits, log_softmax)), output=output)
 
 
 def _head_rows(network: Network) -> NDArray[np.float32]:

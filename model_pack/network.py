@@ -3,7 +3,8 @@
 Encoder:      input_ids, attention_mask -> its states, and from them the cross-attention keys and values of
               every decoder layer. (Only checks ask for the states.)
 Decoder step: one target id a row and its position, past and cross-attention keys/values, and of both which
-              are in use -> logits and their log-softmax, and the past with this step's keys/values in it.
+              are in use -> logits, in parts, and the log-sum of each, and the past with this step's
+              keys/values in it.
               Past has room for more tokens than there are; whoever runs the step gives past and present
               the same memory, and nothing of it is copied.
 
@@ -89,9 +90,6 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
     mask = graph.input("attention_mask", np.int32, ["B", "S"])
     past = [graph.input(name, np.float32, ["B", heads, "C", size]) for name in cache_names("past_key_values", config)]
     cross = [graph.input(name, np.float32, ["B", heads, "S", size]) for name in cache_names("cross_attention", config)]
-    logits, log_probabilities = (
-        graph.output(name, np.float32, ["B", 1, network.logits]) for name in ("logits", "log_probabilities")
-    )
     present = [graph.output(name, np.float32, ["B", heads, "C", size]) for name in cache_names("present", config)]
 
     write_zero_points(graph, ids, network.quantization)
@@ -120,9 +118,7 @@ def write_decoder_step(graph: Graph, network: Network) -> None:
         names = f"{layer}.encoder_attn.out_proj", f"{layer}.encoder_attn_layer_norm"
         x = _add_and_normalize(graph, x, y, *names, network)
         x = _feed_forward(graph, x, layer, network)
-    write_output_head(graph, x, network, output=logits)
-    # Of the logits two may differ so little that their logarithms do not: the choice is made among the former.
-    graph.op("LogSoftmax", logits, axis=-1, output=log_probabilities)
+    write_output_head(graph, x, network)
 
 
 def _ones_and_bias(graph: Graph, mask: str) -> tuple[str, str]:

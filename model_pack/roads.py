@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from function.engine.decoding import Decoding
 from function.engine.greedy import GreedySearch, choose
+from function.engine.logits import Logits
+from function.engine.output_head import IDS_A_WORD
 from function.engine.pack import Generation, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
 from model_pack.checkpoint import Checkpoint
@@ -118,10 +120,11 @@ class PackRoad:
         self._decoder = open_decoder(self._pack, self.threads)
         self._search = GreedySearch(self._pack, self._encoder, self._decoder)
         rows = [target_rows(self.checkpoint, keep_all=keep_all) for keep_all in (False, True)]
-        count = self._decoder.get_outputs()[0].shape[-1]
-        fitting = [list(kept) for kept in rows if len(kept) == count]
+        logits = [output for output in self._decoder.get_outputs() if output.name.startswith("logits.")]
+        count = sum(output.shape[-1] for output in logits)
+        fitting = [list(kept) for kept in rows if 0 <= count - len(kept) < IDS_A_WORD]
         if not fitting:
-            raise ModelPackError(f"{self.path} was not built from {self.checkpoint.path}: it has {count} target ids.")
+            raise ModelPackError(f"{self.path} was not built from {self.checkpoint.path}: it has {count} logits.")
         self._checkpoint_ids = fitting[0]
 
     def trace(self, batch: Batch) -> Trace:
@@ -133,7 +136,7 @@ class PackRoad:
         start = self._pack.generation.decoder_start_token_id
         known = slice(len(self._checkpoint_ids))  # what comes after them only fills the output head's last word
         logits = [
-            decoding.step([target_id.get(int(id_), start) for id_ in ids])[0][:, known].copy()
+            np.concatenate(decoding.step([target_id.get(int(id_), start) for id_ in ids]).parts, -1)[:, known]
             for ids in batch.decoder_ids.T
         ]
         return Trace(states, list(decoding.cross), list(decoding.past), np.stack(logits, 1), self._checkpoint_ids)
@@ -189,8 +192,9 @@ class OptimumRoad:
         caches: dict[str, Array] = {}
         ids = [config.decoder_start_token_id]
         while len(ids) < config.max_length and (len(ids) == 1 or ids[-1] != config.eos_token_id):
-            logits, caches = self._step(np.array([ids[-1:]]), states, mask, caches)
-            ids += choose(logits[:, -1].copy(), generation, is_last=len(ids) == config.max_length - 1)
+            step, caches = self._step(np.array([ids[-1:]]), states, mask, caches)
+            logits = Logits([step[:, -1].copy()], log_sums=np.zeros((1, 1), np.float32))  # nobody asks for scores
+            ids += choose(logits, generation, is_last=len(ids) == config.max_length - 1)
         return ids[1:]
 
     def _encode(self, source_ids: NDArray[np.int64], mask: NDArray[np.int32]) -> Array:

@@ -81,7 +81,7 @@ class DecoderStep(nn.Module):
             x = layer.encoder_attn_layer_norm(x + crossed)
             x = layer.final_layer_norm(x + layer.fc2(layer.activation_fn(layer.fc1(x))))
         logits = self.head(x) + self.bias
-        return (logits, logits.log_softmax(-1), *present)
+        return (logits, logits.logsumexp(-1, keepdim=True), *present)
 
 
 def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Path, opset: int) -> Tensors:
@@ -109,7 +109,7 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
         "encoder": {"inputs": ["input_ids", "attention_mask"], "outputs": [ENCODER_STATES, *cross]},
         "decoder": {
             "inputs": ["input_ids", "position", "past_mask", "attention_mask", *past, *cross],
-            "outputs": ["logits", "log_probabilities", *present],
+            "outputs": ["logits.0", "log_sums", *present],
         },
     }
     export(
@@ -138,8 +138,8 @@ def write_torch_graphs(checkpoint: Checkpoint, target_ids: list[int], folder: Pa
             "past_mask": {1: "C"},
             "attention_mask": tokens,
             **cached,
-            "logits": {0: "B"},
-            "log_probabilities": {0: "B"},
+            "logits.0": {0: "B"},
+            "log_sums": {0: "B"},
             **{name: {0: "B", 2: "C"} for name in present},
         },
         folder / DECODER_FILE,

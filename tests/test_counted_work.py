@@ -46,7 +46,7 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         # Scales of activations, weights, both; of the embedding; masks.
         "Mul": inputs + 2 * products + 2 * normalizations + 5,
         "Add": products + 2 * normalizations + attentions + 1,  # biases, residuals; what masks hide; the position
-        "Sub": _LAYERS + attentions + normalizations + 2,
+        "Sub": _LAYERS + attentions + normalizations + 3,  # what bounds fc2's inputs; masks; log-sums
         "Div": attentions + normalizations + 1,
         "Mod": 1,  # an embedding: its word's row, its byte of each word
         "BitShift": 1,
@@ -56,13 +56,13 @@ def test_operators_of_a_step(decoder: onnx.ModelProto) -> None:
         "Split": _LAYERS,
         "Reshape": 2 * attentions,
         "TensorScatter": 2 * _LAYERS,  # new keys and values to the past ones
-        "Concat": 3,  # shapes; logits
-        "Gather": 3,
+        "Concat": 4,  # shapes; log-sums
+        "Gather": 3 + 2 * parts,
         "Cast": 5,
         "Unsqueeze": 6,
         "Shape": 3,
         "ConstantOfShape": 3,
-        "LogSoftmax": 1,
+        "LogSoftmax": parts,
     }
 
 

@@ -102,8 +102,9 @@ def test_score_is_the_mean_log_probability_of_the_chosen_tokens(fp32_pack: Path,
             **dict(zip(cross_names, cross, strict=True)),
             **dict(zip(caches, past, strict=True)),
         }
-        logits, _, *past = decoder.run(pack.decoder.outputs, feeds)
-        logits = logits[0, 0].astype(np.float64)
+        outputs = dict(zip(pack.decoder.outputs, decoder.run(pack.decoder.outputs, feeds), strict=True))
+        past = [outputs[name.replace("past_key_values", "present")] for name in caches]
+        logits = outputs["logits.0"][0, 0].astype(np.float64)
         log_probabilities.append(logits[token_id] - np.log(np.exp(logits).sum()))
         previous = token_id
 

@@ -49,7 +49,7 @@ def test_no_readable_manifest(pack: Path, content: str | None) -> None:
 
 def test_another_format_version(pack: Path) -> None:
     change_manifest(pack, lambda manifest: manifest.update(format_version=99))
-    with pytest.raises(PackError, match="format version 99; this engine reads version 5"):
+    with pytest.raises(PackError, match="format version 99; this engine reads version 6"):
         ModelPack.open(pack)
 
 

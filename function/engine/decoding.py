@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from function.engine.logits import Logits
 from function.engine.pack import ModelPack
 
 _ROOM = 16  # target tokens that keys and values are given room for at a time, at least,
@@ -24,7 +25,7 @@ class Decoding:
     present is the same memory: a step writes its keys and values beside the earlier ones, and copies none of those.
 
     Shapes: B rows, S source tokens, P past target tokens, C that there is room for, L decoder layers, H heads,
-    D features of a head, N target ids.
+    D features of a head.
 
     Args:
         source_ids: [B, S] int64.
@@ -41,7 +42,9 @@ class Decoding:
     ) -> None:
         self._pack = pack
         self._decoder = decoder
-        self._target_ids = decoder.get_outputs()[0].shape[-1]  # N
+        self._parts = {
+            output.name: output.shape[-1] for output in decoder.get_outputs() if output.name.startswith("logits.")
+        }  # of the logits: target ids
         self._rows, source_tokens = source_ids.shape  # B, S
         self._attention_mask = attention_mask
         # Of all layers in one array: memory of that size comes in large pages.
@@ -66,14 +69,14 @@ class Decoding:
         """Keys and values of the past target tokens, layer by layer [2L, B, H, P, D]."""
         return self._past[:, : self._rows, :, : self._length]
 
-    def step(self, ids: Sequence[int]) -> tuple[Array, Array]:
+    def step(self, ids: Sequence[int]) -> Logits:
         """Decode one token a row.
 
         Args:
             ids: of each row, the target id that came last; at first the decoder start.
 
         Returns:
-            Logits and their log-softmax, [B, N] each. The next step overwrites them.
+            What the next step overwrites.
         """
         if self._length == self._past.shape[3]:
             self._make_room()
@@ -82,7 +85,7 @@ class Decoding:
         self._past_mask[:, self._length] = 1
         self._decoder.run_with_iobinding(self._binding)
         self._length += 1
-        return self._outputs
+        return self._logits
 
     def keep(self, rows: Sequence[bool]) -> list[int]:
         """Go on without some rows. The last ones move to where they were: few are copied.
@@ -120,8 +123,12 @@ class Decoding:
     def _bind(self) -> None:
         self._input_ids = np.empty((self._rows, 1), np.int64)
         self._position = np.empty(self._rows, np.int64)
-        logits, log_probabilities = np.empty((2, self._rows, 1, self._target_ids), np.float32)
-        self._outputs = logits[:, 0], log_probabilities[:, 0]
+        logits = np.empty((sum(self._parts.values()), self._rows), np.float32)
+        ends = np.cumsum(list(self._parts.values()))[:-1]
+        parts = [part.reshape(self._rows, -1) for part in np.split(logits, ends)]
+        log_sums = np.empty((self._rows, len(parts)), np.float32)
+        # Of one row all parts lie side by side, and are one.
+        self._logits = Logits(parts if self._rows > 1 else [logits.T], log_sums)
         self._binding = self._decoder.io_binding()
         for name, tensor in (
             ("input_ids", self._input_ids),
@@ -130,8 +137,9 @@ class Decoding:
             *zip(_of_kind("cross_attention", self._pack.decoder.inputs), self.cross, strict=True),
         ):
             self._binding.bind_ortvalue_input(name, _value(tensor))
-        self._binding.bind_ortvalue_output("logits", _value(logits))
-        self._binding.bind_ortvalue_output("log_probabilities", _value(log_probabilities))
+        for name, part in zip(self._parts, parts, strict=True):
+            self._binding.bind_ortvalue_output(name, _value(part[:, None]))
+        self._binding.bind_ortvalue_output("log_sums", _value(log_sums[:, None]))
         self._bind_past()
 
     def _bind_past(self) -> None:

@@ -10,8 +10,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from function.engine.decoding import Decoding
+from function.engine.logits import Logits
 from function.engine.pack import Generation, ModelPack
-from function.engine.repetition import forbid_repeats, is_looping
+from function.engine.repetition import is_looping, repeats
 
 _LOOP_CHECK = 8  # steps from one look for loops to the next
 
@@ -76,15 +77,15 @@ class GreedySearch:
         for length in range(1, generation.max_length):
             if is_out_of_time():
                 raise OutOfTime
-            logits, scores = decoding.step(current)
+            logits = decoding.step(current)
             if forbids_repeats:
                 for row, sentence in enumerate(rows):
-                    forbid_repeats(logits[row], token_ids[sentence])
+                    logits.forbid(repeats(token_ids[sentence]), row)
             is_last = length == generation.max_length - 1
             current = choose(logits, generation, is_last=is_last)
             for row, (sentence, token_id) in enumerate(zip(rows, current, strict=True)):
                 token_ids[sentence].append(token_id)
-                log_probabilities[sentence] += scores.item(row, token_id)
+                log_probabilities[sentence] += logits.log_probability(row, token_id)
 
             # Finished rows leave: the batch pays only for sentences that still grow.
             unfinished = [token_id != generation.eos_token_id for token_id in current]
@@ -107,19 +108,17 @@ class GreedySearch:
         ]
 
 
-def choose(logits: NDArray[np.float32], generation: Generation, *, is_last: bool) -> list[int]:
+def choose(logits: Logits, generation: Generation, *, is_last: bool) -> list[int]:
     """The token that greedy search takes in each row.
 
     Args:
-        logits: [rows, target ids]; those of banned tokens are overwritten.
+        logits: those of banned tokens are overwritten.
         is_last: whether `max_length` leaves no position after this one.
     """
     if is_last and generation.forced_eos_token_id is not None:
-        return [generation.forced_eos_token_id] * len(logits)
-    for token_id in generation.banned_token_ids:
-        logits[:, token_id] = -np.inf
-    chosen: list[int] = logits.argmax(-1).tolist()
-    return chosen
+        return [generation.forced_eos_token_id] * logits.rows
+    logits.forbid(generation.banned_token_ids)
+    return logits.best()
 
 
 def _pad(batch: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from function.engine.background import Background
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 MANIFEST = "manifest.json"
 _WEIGHTS_BYTES = 2 << 20  # a file of so many holds weights: nothing is parsed in it
 _CHUNK_BYTES = 8 << 20  # few: after each a thread waits for others to let go of Python

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 _LOOP_TOKENS = 24  # in two copies: no output of the starter's on 1,025 news and medical lines came out of such a loop
 _REPEAT_SIZE = 2  # tokens: with 3, the starter still says a token three times, and that is what the guard finds
 
@@ -22,14 +19,13 @@ def is_looping(target_ids: Sequence[int]) -> bool:
     return any(tail[_LOOP_TOKENS:] == tail[_LOOP_TOKENS - period : -period] for period in range(1, _LOOP_TOKENS + 1))
 
 
-def forbid_repeats(logits: NDArray[np.float32], target_ids: Sequence[int]) -> None:
-    """Ban, in place, every token that would end an n-gram which the row already holds.
+def repeats(target_ids: Sequence[int]) -> list[int]:
+    """Every token that would end an n-gram which the row already holds.
 
     Args:
-        logits: [target ids], of one row.
-        target_ids: what that row has chosen so far.
+        target_ids: what the row has chosen so far.
     """
     ids = list(target_ids)
     before = ids[len(ids) - _REPEAT_SIZE + 1 :]
     starts = range(len(ids) - _REPEAT_SIZE + 1)
-    logits[[ids[i + _REPEAT_SIZE - 1] for i in starts if ids[i : i + _REPEAT_SIZE - 1] == before]] = -np.inf
+    return [ids[i + _REPEAT_SIZE - 1] for i in starts if ids[i : i + _REPEAT_SIZE - 1] == before]

@@ -25,8 +25,8 @@ def open_encoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
 
 
 def open_decoder(pack: ModelPack, threads: int) -> ort.InferenceSession:
-    """The decoder step: one target id a row, past and cross-attention keys/values -> logits, their log-softmax,
-    new keys/values.
+    """The decoder step: one target id a row, past and cross-attention keys/values -> logits in parts, log-sums
+    of these, new keys/values.
 
     Raises:
         PackError: as `open_encoder`.
