@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from function.engine.logits import Logits
 from function.engine.pack import ModelPack
 
+_ENCODED_AT_ONCE = 256  # source tokens, about: what caches hold of the widest layer's values
 _ROOM = 16  # target tokens that keys and values are given room for at a time, at least,
 _GROWTH = 4  # and one for so many that they have room for: what copying them costs a token does not grow with them
 
@@ -52,11 +54,14 @@ class Decoding:
         self._past = np.zeros(self._cache_shape(_ROOM), np.float32)
         self._length = 0  # P
         binding = encoder.io_binding()
-        binding.bind_ortvalue_input("input_ids", _value(source_ids))
-        binding.bind_ortvalue_input("attention_mask", _value(attention_mask))
-        for name, tensor in zip(_of_kind("cross_attention", pack.encoder.outputs), self._cross, strict=True):
-            binding.bind_ortvalue_output(name, _value(tensor))
-        encoder.run_with_iobinding(binding)
+        at_once = math.ceil(self._rows / math.ceil(source_ids.size / _ENCODED_AT_ONCE))
+        for start in range(0, self._rows, at_once):
+            rows = slice(start, start + at_once)
+            binding.bind_ortvalue_input("input_ids", _value(source_ids[rows]))
+            binding.bind_ortvalue_input("attention_mask", _value(attention_mask[rows]))
+            for name, tensor in zip(_of_kind("cross_attention", pack.encoder.outputs), self._cross, strict=True):
+                binding.bind_ortvalue_output(name, _value(tensor[rows]))
+            encoder.run_with_iobinding(binding)
         self._bind()
 
     @property
