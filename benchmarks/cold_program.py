@@ -40,7 +40,7 @@ def start_ours(clock: Clock, model: Path, _: Path, threads: int, tokens: int) ->
     import onnxruntime  # noqa: F401, PLC0415
 
     clock.mark("import of onnxruntime")
-    from benchmarks.exact_length import exactly  # noqa: PLC0415
+    from benchmarks.lengths import exactly  # noqa: PLC0415
     from function.engine.model import Model  # noqa: PLC0415
 
     clock.mark("import of the engine")

@@ -10,8 +10,8 @@ import numpy as np
 import onnxruntime as ort
 
 from benchmarks.backend import Job, Options
-from benchmarks.exact_length import exactly
-from benchmarks.work import Decode, Output, Products, Steps, Translate, Work
+from benchmarks.lengths import at_most, exactly
+from benchmarks.work import MOST_TOKENS, Decode, Output, Products, Steps, Translate, Work
 from function.engine.model import Model
 from function.engine.pack import ModelPack
 from function.engine.searches import Searches
@@ -117,6 +117,6 @@ class Ours:
 
     def _model(self, target_tokens: int | None) -> Model:
         if target_tokens not in self._models:
-            pack = self._pack if target_tokens is None else exactly(self._pack, target_tokens)
+            pack = exactly(self._pack, target_tokens) if target_tokens else at_most(self._pack, MOST_TOKENS)
             self._models[target_tokens] = Model(pack, self._threads)
         return self._models[target_tokens]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.backend import Backend, Job, Options
-from benchmarks.work import Decode, Output, Translate, Work
+from benchmarks.work import MOST_TOKENS, Decode, Output, Translate, Work
 
 Array = NDArray[Any]
 
@@ -50,7 +50,7 @@ class _Generating:
 
     def _translation(self, work: Translate) -> Job:
         groups = [work.texts] if work.together else [[text] for text in work.texts]
-        length = {} if work.target_tokens is None else exact_length(work.target_tokens)
+        length = exact_length(work.target_tokens) if work.target_tokens else {"max_new_tokens": MOST_TOKENS}
 
         def run() -> Output:
             texts: list[str] = []
@@ -151,7 +151,7 @@ class Loop:
         return run
 
     def _decode(self, source_ids: Array, attention_mask: Array, length: int | None) -> list[list[int]]:
-        """Exactly `length` tokens a row; or all of them up to eos, which is left out."""
+        """Exactly `length` tokens a row; or up to eos, which is left out, and MOST_TOKENS at most."""
         (states,) = self._encoder.run(
             ["last_hidden_state"], {"input_ids": source_ids, "attention_mask": attention_mask}
         )
@@ -159,7 +159,7 @@ class Loop:
         is_finished = np.zeros(len(source_ids), bool)
         rows: list[list[int]] = [[] for _ in source_ids]
         past: dict[str, Array] = {}
-        for _ in range(length or 511):
+        for _ in range(length or MOST_TOKENS):
             if past:
                 feeds = {"input_ids": current, "encoder_attention_mask": attention_mask, **past}
                 names, session = self._later_outputs, self._later
@@ -222,7 +222,7 @@ class CTranslate2:
             texts: list[str] = []
             for group in groups:
                 pieces = [self._tokenizer.source_pieces(text) for text in group]
-                rows = self._decode(pieces, work.max_batch_size, max_decoding_length=511)
+                rows = self._decode(pieces, work.max_batch_size, max_decoding_length=MOST_TOKENS)
                 texts += [self._tokenizer.join(row) for row in rows]
             return Output(texts=texts)
 

@@ -20,9 +20,12 @@ class Decode:
     max_batch_size: int = 0
 
 
+MOST_TOKENS = 64  # no everyday sentence has so many: a model that says one in circles is stopped, whichever it is
+
+
 @dataclass(frozen=True)
 class Translate:
-    """Texts to texts, greedily; to the end that the model finds, or after `target_tokens` tokens."""
+    """Texts to texts, greedily: exactly `target_tokens` tokens, or to the end that the model finds, or MOST_TOKENS."""
 
     texts: list[str]
     together: bool
