@@ -20,7 +20,7 @@ class Decode:
     max_batch_size: int = 0
 
 
-MOST_TOKENS = 64  # no everyday sentence has so many: a model that says one in circles is stopped, whichever it is
+MOST_TOKENS = 96  # no everyday sentence has so many: a model that says one in circles is stopped, whichever it is
 
 
 @dataclass(frozen=True)
