@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from function.engine.decoding import Decoding
 from function.engine.greedy import GreedySearch, choose
+from function.engine.lines import Lines
 from function.engine.logits import Logits
-from function.engine.output_head import IDS_A_WORD
 from function.engine.pack import Generation, ModelPack
 from function.engine.sessions import open_decoder, open_encoder
+from function.engine.tokenizer import TARGET_VOCABULARY_FILE
 from model_pack.checkpoint import Checkpoint
 from model_pack.errors import ModelPackError
 from model_pack.network import ENCODER_STATES
@@ -120,11 +121,12 @@ class PackRoad:
         self._decoder = open_decoder(self._pack, self.threads)
         self._search = GreedySearch(self._pack, self._encoder, self._decoder)
         rows = [target_rows(self.checkpoint, keep_all=keep_all) for keep_all in (False, True)]
-        logits = [output for output in self._decoder.get_outputs() if output.name.startswith("logits.")]
-        count = sum(output.shape[-1] for output in logits)
-        fitting = [list(kept) for kept in rows if 0 <= count - len(kept) < IDS_A_WORD]
+        pieces = Lines(self.path / TARGET_VOCABULARY_FILE)
+        fitting = [list(kept) for kept in rows if list(kept.values()) == pieces.head(len(pieces))]
         if not fitting:
-            raise ModelPackError(f"{self.path} was not built from {self.checkpoint.path}: it has {count} logits.")
+            raise ModelPackError(
+                f"{self.path} was not built from {self.checkpoint.path}: its {len(pieces)} target pieces are others."
+            )
         self._checkpoint_ids = fitting[0]
 
     def trace(self, batch: Batch) -> Trace:
