@@ -53,15 +53,7 @@ class Decoding:
         self._cross = np.empty(self._cache_shape(source_tokens), np.float32)
         self._past = np.zeros(self._cache_shape(_ROOM), np.float32)
         self._length = 0  # P
-        binding = encoder.io_binding()
-        at_once = math.ceil(self._rows / math.ceil(source_ids.size / _ENCODED_AT_ONCE))
-        for start in range(0, self._rows, at_once):
-            rows = slice(start, start + at_once)
-            binding.bind_ortvalue_input("input_ids", _value(source_ids[rows]))
-            binding.bind_ortvalue_input("attention_mask", _value(attention_mask[rows]))
-            for name, tensor in zip(_of_kind("cross_attention", pack.encoder.outputs), self._cross, strict=True):
-                binding.bind_ortvalue_output(name, _value(tensor[rows]))
-            encoder.run_with_iobinding(binding)
+        self._encode(encoder, source_ids)
         self._bind()
 
     @property
@@ -81,7 +73,7 @@ class Decoding:
             ids: of each row, the target id that came last; at first the decoder start.
 
         Returns:
-            What the next step overwrites.
+            The step's logits. The next step overwrites them.
         """
         if self._length == self._past.shape[3]:
             self._make_room()
@@ -112,6 +104,18 @@ class Decoding:
         self._rows = count
         self._bind()
         return order
+
+    def _encode(self, encoder: ort.InferenceSession, source_ids: NDArray[np.int64]) -> None:
+        binding = encoder.io_binding()
+        at_once = math.ceil(self._rows / math.ceil(source_ids.size / _ENCODED_AT_ONCE))
+        for start in range(0, self._rows, at_once):
+            rows = slice(start, start + at_once)
+            binding.bind_ortvalue_input("input_ids", _value(source_ids[rows]))
+            binding.bind_ortvalue_input("attention_mask", _value(self._attention_mask[rows]))
+            names = _of_kind("cross_attention", self._pack.encoder.outputs)
+            for name, tensor in zip(names, self._cross, strict=True):
+                binding.bind_ortvalue_output(name, _value(tensor[rows]))
+            encoder.run_with_iobinding(binding)
 
     def _make_room(self) -> None:
         room = self._length + max(_ROOM, self._length // _GROWTH)
